@@ -54,4 +54,10 @@ done
 shown=$(sed -n '/^```cpp$/,/^```$/p' docs/GENERATION.md | sed '1d;$d')
 tested=$(sed -n '/^  \/\/ docs\/GENERATION.md:$/,/^}$/p' tests/interop/decoder_folder_test.cpp | sed '1d;$d;s/^  //')
 [ "$shown" = "$tested" ] || say "docs/GENERATION.md: its program differs from that in tests/interop/decoder_folder_test.cpp"
+# And those of device workers, in the text and above the class.
+tested=$(sed -n '/The example begins/,/The example ends/p' tests/worker/example_test.cpp | sed '1d;$d')
+shown=$(sed -n '/^```cpp$/,/^```$/p' docs/ARCHITECTURE.md | sed '1d;$d')
+[ -n "$tested" ] && [ "$shown" = "$tested" ] || say "docs/ARCHITECTURE.md: its program differs from that in tests/worker/example_test.cpp"
+shown=$(sed -n 's|^///     ||p' include/isotope/worker/device_worker.hpp)
+[ "$shown" = "$tested" ] || say "worker/device_worker.hpp: its example differs from the one in tests/worker/example_test.cpp"
 exit $failed

@@ -61,7 +61,8 @@ TYPED_TEST(workers, the_memory_query_is_the_word_of_the_driver) {
 // DW-06, EN-13: the faults that a driver reports, where the backend can inject them.
 TYPED_TEST(workers, a_lost_device_poisons_its_worker) {
   if (!TestFixture::gpu) GTEST_SKIP() << "the processor has no faults to inject";
-  for (const auto& [fault, code] : {std::pair{iso::injected_fault::device_lost, errc::device_lost}, std::pair{iso::injected_fault::hung, errc::timeout}}) {
+  for (const auto& [fault, code] :
+       {std::pair{iso::injected_fault::device_lost, errc::device_lost}, std::pair{iso::injected_fault::hung, errc::timeout}}) {
     auto o = TestFixture::options();
     o.device.diagnose.fault = fault;
     o.device.diagnose.fault_after = 1'000'000;

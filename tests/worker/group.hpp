@@ -46,7 +46,9 @@ class test_group {
    private:
     std::shared_ptr<test_group> group_;
     int rank_;
-    static isotope::failure unused() { return isotope::fail(isotope::errc::invalid_argument, "not in this test", "test group", "use sums"); }
+    static isotope::failure unused() {
+      return isotope::fail(isotope::errc::invalid_argument, "not in this test", "test group", "use sums");
+    }
   };
 
   int ranks_;

@@ -123,7 +123,8 @@ TEST(worker_jobs, weights_are_written_by_values_from_a_source_and_from_a_file) {
   value_of(iso::io::write_safetensors(path, other, {}));
   EXPECT_EQ(code_of(w.submit(worker::write{m, iso::tensor_kind::parameter, worker::weights_file{path}}).get()), errc::model_mismatch);
   value_of(w.submit(worker::write{m, iso::tensor_kind::parameter, worker::weights_file{path, true}}).get());
-  EXPECT_EQ(code_of(w.submit(worker::write{m, iso::tensor_kind::parameter, worker::weights_file{folder.at("none")}}).get()), errc::not_found);
+  EXPECT_EQ(code_of(w.submit(worker::write{m, iso::tensor_kind::parameter, worker::weights_file{folder.at("none")}}).get()),
+            errc::not_found);
   EXPECT_EQ(product(), times(4));
 }
 
@@ -168,7 +169,7 @@ TEST(worker_jobs, a_plan_that_the_compiler_made_is_loaded_too) {
   const auto y = value_of(w.submit(worker::decode{.model = m, .plan = "product", .inputs = {batch()[0]}, .outputs = {"output"}}).get());
   direct d;
   const auto weights = d.weights();
-  const auto& x = std::get<std::vector<float>>(batch()[0].values);
+  const std::vector<float> x = std::get<std::vector<float>>(batch()[0].values);
   EXPECT_EQ(std::get<std::vector<float>>(y[0].values)[0], x[0] * weights[0] + x[1] * weights[2]);
 }
 

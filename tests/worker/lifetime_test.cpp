@@ -34,10 +34,6 @@ class lonely final : public iso::communicator {
  private:
   std::shared_ptr<destructions> to_;
 };
-std::shared_ptr<destructions>& record() {
-  static auto all = std::make_shared<destructions>();
-  return all;
-}
 /// A device of the processor whose destructor is recorded.
 struct recording_device : iso::device<here> {
   std::shared_ptr<destructions> to;
@@ -52,7 +48,6 @@ struct recording_device : iso::device<here> {
     if (to != nullptr) to->add("device");
   }
 };
-iso::result<std::vector<worker::named_numbers>> nothing(worker::decode&) { return std::vector<worker::named_numbers>{}; }
 
 }  // namespace
 

@@ -10,13 +10,8 @@ using namespace worker_test;
 
 namespace {
 
-using faulty = worker::planned_faults;
 worker::device_worker started_with(const faulty& f, const worker::worker_options& o = one_thread()) {
   return value_of(worker::device_worker::start<here, iso::device<here>, faulty>(o, f));
-}
-std::shared_ptr<destructions>& record() {
-  static auto all = std::make_shared<destructions>();
-  return all;
 }
 /// The processor, which says that it is another device, so that its destructor counts as one that calls a driver.
 struct driven_device : iso::device<here> {
@@ -33,13 +28,13 @@ struct driven_device : iso::device<here> {
     if (to != nullptr) to->add("device");
   }
 };
-iso::result<std::vector<worker::named_numbers>> nothing(worker::decode&) { return std::vector<worker::named_numbers>{}; }
 
 }  // namespace
 
 // DW-06, EN-13
 TEST(worker_poison, a_failed_device_answers_what_waits_and_what_comes_with_the_first_cause_and_ends_well) {
-  for (const auto& [what, code] : {std::pair{worker::fault::device_lost, errc::device_lost}, std::pair{worker::fault::poison, errc::poisoned}}) {
+  for (const auto& [what, code] :
+       {std::pair{worker::fault::device_lost, errc::device_lost}, std::pair{worker::fault::poison, errc::poisoned}}) {
     const faulty faults;
     const auto w = started_with(faults);
     const auto m = load_training(w);
@@ -88,15 +83,16 @@ TEST(worker_poison, memory_that_is_refused_fails_one_job_only) {
 TEST(worker_poison, an_exception_poisons_and_its_text_is_the_cause) {
   const auto w = started();
   const auto m = value_of(w.submit(load_called([](worker::decode&) -> iso::result<std::vector<worker::named_numbers>> {
-                              throw std::runtime_error("a kernel of the test");
-                            })).get())
+                             throw std::runtime_error("a kernel of the test");
+                           })).get())
                      .model;
   const auto r = w.submit(worker::decode{m}).get();
   EXPECT_EQ(code_of(r), errc::poisoned);
   EXPECT_NE(r.error().line().find("decode threw an exception: a kernel of the test"), std::string::npos) << r.error().line();
   EXPECT_EQ(code_of(w.submit(worker::query_memory{}).get()), errc::poisoned);
   const auto other = started();
-  const auto odd = value_of(other.submit(load_called([](worker::decode&) -> iso::result<std::vector<worker::named_numbers>> { throw 7; })).get());
+  const auto odd =
+      value_of(other.submit(load_called([](worker::decode&) -> iso::result<std::vector<worker::named_numbers>> { throw 7; })).get());
   EXPECT_EQ(code_of(other.submit(worker::decode{odd.model}).get()), errc::poisoned);
 }
 // DW-06: a failed device is not touched again, not even by destructors; the processor, which has no driver, is destroyed as always.

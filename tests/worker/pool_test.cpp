@@ -7,7 +7,6 @@ using namespace worker_test;
 
 namespace {
 
-using faulty = worker::planned_faults;
 constexpr std::size_t ranks = 3;
 
 std::vector<worker::worker_options> options_of_ranks() {
@@ -43,7 +42,8 @@ TEST(worker_pool, starts_answers_loads_steps_and_ends) {
   EXPECT_EQ(r.pool[2].name(), "cpu-dev-2");
   EXPECT_EQ(value_of(r.pool.ping()).size(), ranks);
   const auto m = value_of(r.pool.load(training_job));
-  const auto steps = value_of(r.pool.run(m, [](std::size_t, worker::model_handle part) { return worker::step{part, {batch()}, scalars()}; }));
+  const auto steps =
+      value_of(r.pool.run(m, [](std::size_t, worker::model_handle part) { return worker::step{part, {batch()}, scalars()}; }));
   ASSERT_EQ(steps.size(), ranks);
   for (const auto& s : steps) EXPECT_EQ(s.loss, steps[0].loss);
   value_of(r.pool.run(m, [](std::size_t, worker::model_handle part) { return worker::clear_states{part}; }));

@@ -12,6 +12,8 @@
 using namespace worker_test;
 
 // DW-04, DW-27: nothing of a device is a host value, nor is what refers to memory that another thread may change.
+namespace reply_test {
+
 using session = iso::device<here>::session;
 using queue = iso::device<here>::queue_type;
 static_assert(!worker::HostValue<session> && !worker::HostValue<std::unique_ptr<session>> && !worker::HostValue<std::shared_ptr<session>>);
@@ -48,6 +50,8 @@ constexpr auto host_members(const plain_answer& x) { return std::tie(x.letter, x
 }  // namespace
 static_assert(!worker::HostValue<hides_a_pointer>, "a member that is not tied");
 static_assert(!worker::HostValue<refers> && !worker::HostValue<untied> && worker::HostValue<plain_answer>);
+
+}  // namespace reply_test
 
 TEST(worker_reply, the_first_answer_counts_and_is_taken_once) {
   const worker::promise<int> p;

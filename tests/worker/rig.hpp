@@ -35,7 +35,8 @@ template <bool with_loss> struct line {
   }
 };
 template <iso::Target T = here> iso::dynamic_plan training_plan(bool accumulate = false) {
-  return *iso::plan_training<T>(line<true>{}, {.optimizer = iso::optimizer_kind::sgd, .clip = iso::clipping::none, .accumulate = accumulate});
+  return *iso::plan_training<T>(line<true>{},
+                                {.optimizer = iso::optimizer_kind::sgd, .clip = iso::clipping::none, .accumulate = accumulate});
 }
 template <iso::Target T = here> iso::dynamic_plan evaluation_plan() { return *iso::plan_inference<T>(line<true>{}); }
 template <iso::Target T = here> iso::dynamic_plan product_plan() { return *iso::plan_inference<T>(line<false>{}); }
@@ -63,7 +64,8 @@ template <class T> T value_of(iso::result<T> r) {
     else return *std::move(r);
   }
   [&] { FAIL() << r.error().line(); }();
-  throw testing::AssertionException(testing::TestPartResult(testing::TestPartResult::kFatalFailure, __FILE__, __LINE__, r.error().line().c_str()));
+  throw testing::AssertionException(
+      testing::TestPartResult(testing::TestPartResult::kFatalFailure, __FILE__, __LINE__, r.error().line().c_str()));
 }
 template <class T> errc code_of(const iso::result<T>& r) {
   EXPECT_FALSE(r.ok());
@@ -101,6 +103,14 @@ class destructions {
   std::vector<std::pair<std::string, std::thread::id>> all_;
 };
 
+/// The destructions that devices of the current test record.
+inline std::shared_ptr<destructions>& record() {
+  static auto all = std::make_shared<destructions>();
+  return all;
+}
+
+using faulty = worker::planned_faults;
+
 /// A model whose decode calls a function, and whose destructor is recorded.
 class called_model final : public worker::loaded_model {
  public:
@@ -115,6 +125,7 @@ class called_model final : public worker::loaded_model {
   call call_;
   std::shared_ptr<destructions> to_;
 };
+inline iso::result<std::vector<worker::named_numbers>> nothing(worker::decode&) { return std::vector<worker::named_numbers>{}; }
 template <iso::Target T = here> worker::load load_called(called_model::call f, std::shared_ptr<destructions> to = nullptr) {
   return worker::load_with<T>([f = std::move(f), to = std::move(to)](const iso::device<T>&, const std::shared_ptr<iso::communicator>&) {
     return iso::result<std::unique_ptr<worker::loaded_model>>(std::make_unique<called_model>(f, to));

@@ -66,7 +66,9 @@ template <Target T, class Device> class device_host {
 
   result<device_memory> handle(query_memory&) {
     if constexpr (requires { device_->memory(); }) return device_->memory();
-    else return fail(errc::missing_feature, "the backend does not say how much memory is free", owner_, "give the backend's device a function memory()");
+    else
+      return fail(errc::missing_feature, "the backend does not say how much memory is free", owner_,
+                  "give the backend's device a function memory()");
   }
   result<loaded> handle(load& job) {
     if (job.target != target_text<T>())
@@ -89,12 +91,24 @@ template <Target T, class Device> class device_host {
   result<void> handle(drop& job) {
     return std::visit([&](const auto& h) { return drop_one(h); }, job.what);
   }
-  result<void> handle(write& job) { return with_model(job, [&](loaded_model& m) { return m.write(job); }); }
-  result<std::vector<tensor_values>> handle(read& job) { return with_model(job, [&](loaded_model& m) { return m.read(job); }); }
-  result<step_report> handle(worker::step& job) { return with_model(job, [&](loaded_model& m) { return m.step(job); }); }
-  result<double> handle(evaluate& job) { return with_model(job, [&](loaded_model& m) { return m.evaluate(job); }); }
-  result<std::vector<named_numbers>> handle(decode& job) { return with_model(job, [&](loaded_model& m) { return m.decode(job); }); }
-  result<void> handle(clear_states& job) { return with_model(job, [](loaded_model& m) { return m.clear_states(); }); }
+  result<void> handle(write& job) {
+    return with_model(job, [&](loaded_model& m) { return m.write(job); });
+  }
+  result<std::vector<tensor_values>> handle(read& job) {
+    return with_model(job, [&](loaded_model& m) { return m.read(job); });
+  }
+  result<step_report> handle(worker::step& job) {
+    return with_model(job, [&](loaded_model& m) { return m.step(job); });
+  }
+  result<double> handle(evaluate& job) {
+    return with_model(job, [&](loaded_model& m) { return m.evaluate(job); });
+  }
+  result<std::vector<named_numbers>> handle(decode& job) {
+    return with_model(job, [&](loaded_model& m) { return m.decode(job); });
+  }
+  result<void> handle(clear_states& job) {
+    return with_model(job, [](loaded_model& m) { return m.clear_states(); });
+  }
   result<communicator_handle> handle(join_communicator& job) {
     auto made = job.make();
     if (!made) return std::move(made).error();

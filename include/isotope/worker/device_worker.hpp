@@ -38,9 +38,17 @@ inline std::string thread_name_of(std::string_view backend, int index) {
 
 /// The handle of a running worker. It may be moved, and any thread may submit; its destructor shuts the worker down and answers what waits with worker_gone.
 ///
-///     auto w = worker::device_worker::start<iso::selected>();
-///     auto m = w->submit(worker::load_plans<iso::selected>(plan)).get();
-///     auto r = w->submit(worker::step{m->model, {{{"x", x}, {"target", y}}}, scalars}).get();   // result<step_report>
+///     iso::result<double> first_loss(iso::dynamic_plan plan, std::vector<float> x, std::vector<float> y) {
+///       auto w = worker::device_worker::start<target>();
+///       if (!w) return w.error();
+///       auto load = worker::load_plans<target>(std::move(plan));
+///       load.seed = 3;
+///       const auto loaded = w->submit(std::move(load)).get();
+///       if (!loaded) return loaded.error();
+///       const auto step = w->submit(worker::step{loaded->model, {{{"x", x}, {"target", y}}}, {}}).get();
+///       if (!step) return step.error();
+///       return step->loss;
+///     }
 ///
 /// A failure of the device (device_lost, a timeout of its driver, an exception) poisons the worker: the job gets the failure, every other job that waits or
 /// comes is answered with `poisoned` and this first cause, drops are acknowledged, and the device is not touched again.
@@ -57,8 +65,8 @@ class device_worker {
     auto ready = opened.get_reply();
     device_worker w;
     try {
-      w.thread_ = std::make_unique<joined_thread>(std::thread(
-          [s, options = std::move(options), faults = std::move(faults), opened = std::move(opened)]() mutable {
+      w.thread_ = std::make_unique<joined_thread>(
+          std::thread([s, options = std::move(options), faults = std::move(faults), opened = std::move(opened)]() mutable {
             run<T, Device>(*s, options, faults, opened);
             s->finish();
           }));
@@ -217,7 +225,8 @@ class device_worker {
           [&]<class J>(queued<J>& q) {
             last = std::is_same_v<J, worker::shut_down>;
             auto answer = abandoned && !last ? result<typename J::reply>(*s.queue.cause()) : guarded(s, handle, faults, q);
-            if (!answer && breaks_device<J>(answer.error())) s.queue.poison(answer.error());  // what is submitted after the answer is refused
+            if (!answer && breaks_device<J>(answer.error()))
+              s.queue.poison(answer.error());  // what is submitted after the answer is refused
             if (const auto cause = s.queue.cause(); cause && !std::exchange(abandoned, true)) host.abandon(*cause);
             q.answer.answer(std::move(answer));
           },

@@ -40,7 +40,8 @@ struct tensor_parallel_kind {
 };
 using tensor_parallel_handle = handle<tensor_parallel_kind>;
 
-static_assert(!std::is_convertible_v<tensor_parallel_handle, model_handle> && !std::is_constructible_v<model_handle, tensor_parallel_handle>);
+static_assert(!std::is_convertible_v<tensor_parallel_handle, model_handle> &&
+              !std::is_constructible_v<model_handle, tensor_parallel_handle>);
 static_assert(!std::is_convertible_v<communicator_handle, model_handle> && HostValue<model_handle>);
 
 /// The objects of one kind that a worker has.
@@ -60,8 +61,9 @@ template <class Kind, class Object> class handle_table {
   result<Object*> find(const handle<Kind>& h) {
     const std::string what = std::string(Kind::name) + " " + std::to_string(h.slot);
     if (h.worker != worker_)
-      return fail(errc::wrong_device, "the handle is of worker " + std::to_string(h.worker) + ", and this is worker " + std::to_string(worker_),
-                  what, "submit the job to the worker that gave the handle");
+      return fail(errc::wrong_device,
+                  "the handle is of worker " + std::to_string(h.worker) + ", and this is worker " + std::to_string(worker_), what,
+                  "submit the job to the worker that gave the handle");
     if (h.slot < slots_.size() && slots_[h.slot].object && slots_[h.slot].generation == h.generation) return &*slots_[h.slot].object;
     return fail(errc::stale_handle, "it was dropped: the handle is of generation " + std::to_string(h.generation), what,
                 "use the handle that the last load gave");

@@ -49,8 +49,9 @@ class job_queue {
     if (closed_) return answered<typename J::reply>(gone());
     if (cause_ && !ends) return answered<typename J::reply>(poisoned(*cause_));
     if (!ends && !room())
-      return answered<typename J::reply>(fail(errc::queue_full, std::to_string(waiting_.size()) + " jobs wait, and the queue holds " + std::to_string(options_.capacity),
-                                              owner_, "submit again later, or give the worker a longer queue"));
+      return answered<typename J::reply>(
+          fail(errc::queue_full, std::to_string(waiting_.size()) + " jobs wait, and the queue holds " + std::to_string(options_.capacity),
+               owner_, "submit again later, or give the worker a longer queue"));
     queued<J> entry{std::move(job), {}};
     auto answer = entry.answer.get_reply();
     std::deque<queued_job> refused;

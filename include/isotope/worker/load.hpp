@@ -41,10 +41,10 @@ template <Target T> load load_plans(dynamic_plan plan, dynamic_plan evaluation =
 }
 /// Loads plans that the compiler made, whose tables live as long as the program.
 template <Target T> load load_static(std::vector<named_plan> plans) {
-  return load_with<T>([plans = std::move(plans)](const device<T>& on,
-                                                 const std::shared_ptr<communicator>&) -> result<std::unique_ptr<loaded_model>> {
-    return session_model<typename device<T>::session>::make(on.load(std::span<const named_plan>(plans)));
-  });
+  return load_with<T>(
+      [plans = std::move(plans)](const device<T>& on, const std::shared_ptr<communicator>&) -> result<std::unique_ptr<loaded_model>> {
+        return session_model<typename device<T>::session>::make(on.load(std::span<const named_plan>(plans)));
+      });
 }
 
 }  // namespace isotope::worker

@@ -34,7 +34,8 @@ class loaded_model {
 
  private:
   static failure cannot(const char* what) {
-    return fail(errc::invalid_argument, std::string("this kind of model does not ") + what, "device worker", "load a session of plans, or override it");
+    return fail(errc::invalid_argument, std::string("this kind of model does not ") + what, "device worker",
+                "load a session of plans, or override it");
   }
 };
 

@@ -150,8 +150,8 @@ template <class Session> class session_model final : public loaded_model {
   result<std::size_t> find(tensor_kind what, std::string_view label) const {
     for (std::size_t k = 0; k < tensors(what); ++k)
       if (name_of_tensor({what, k, {}}) == label) return k;
-    return fail(errc::not_found, "the model has no such " + std::string(what == tensor_kind::state ? "state" : "parameter"), std::string(label),
-                "ask for one that the load job's reply names");
+    return fail(errc::not_found, "the model has no such " + std::string(what == tensor_kind::state ? "state" : "parameter"),
+                std::string(label), "ask for one that the load job's reply names");
   }
   result<numbers> output(std::size_t which, const std::string& label) {
     const port* p = find_port(session_.plan(which).outputs, label);
@@ -164,7 +164,8 @@ template <class Session> class session_model final : public loaded_model {
       case dtype::i32: return values<std::int32_t, std::int32_t>(which, label);
       default: break;
     }
-    return fail(errc::invalid_argument, "the output holds " + std::string(name_of(p->where.type)), label, "cast it in the model to i32 or f32");
+    return fail(errc::invalid_argument, "the output holds " + std::string(name_of(p->where.type)), label,
+                "cast it in the model to i32 or f32");
   }
   template <class E, class To> result<numbers> values(std::size_t which, const std::string& label) {
     const auto x = session_.template output<E>(label, which);
