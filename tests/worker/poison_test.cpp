@@ -162,13 +162,15 @@ TEST(worker_poison, a_thread_that_never_returns_is_told_to_the_program_and_left_
   o.watch.abort_deadline_seconds = 0.01;
   o.watch.on_hung = [to = told.shared()](const iso::failure& f) { to->answer(f.line()); };
   const auto w = started_with(faults, o);
-  const auto m = load_training(w);
+  const auto to = std::make_shared<destructions>();
+  const auto m = value_of(w.submit(load_called(nothing, to)).get()).model;
   faults.strike("evaluate", worker::fault::hung);
   EXPECT_EQ(code_of(w.submit(worker::evaluate{m, batch()}).get()), errc::timeout);
   EXPECT_NE(value_of(line.get()).find("cpu-dev-0, evaluate: it did not end within 0.02"), std::string::npos);
   EXPECT_EQ(code_of(w.shut_down()), errc::timeout);
   EXPECT_EQ(code_of(w.shut_down()), errc::timeout) << "again";
   faults.release();
+  while (to->names().empty()) std::this_thread::yield();  // the thread must not outlive the program
 }
 TEST(worker_poison, jobs_within_their_time_are_not_disturbed) {
   auto o = one_thread();

@@ -1,5 +1,6 @@
 // labels: threads
 /// Replies: what may leave a worker (DW-04), and the three ways to get it (DW-24): waiting, a function, a coroutine.
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 
@@ -28,7 +29,6 @@ static_assert(worker::HostReply<void> && !worker::HostReply<void*>);
 static_assert(!std::is_copy_constructible_v<iso::communicator> && !std::is_move_constructible_v<iso::communicator>);
 static_assert(!worker::Job<int> && worker::Job<worker::step>);
 
-namespace {
 struct hides_a_pointer {
   double loss = 0;
   session* kept = nullptr;
@@ -47,7 +47,6 @@ struct plain_answer {
   std::string note;
 };
 constexpr auto host_members(const plain_answer& x) { return std::tie(x.letter, x.loss, x.note); }
-}  // namespace
 static_assert(!worker::HostValue<hides_a_pointer>, "a member that is not tied");
 static_assert(!worker::HostValue<refers> && !worker::HostValue<untied> && worker::HostValue<plain_answer>);
 
@@ -91,10 +90,10 @@ TEST(worker_reply, a_function_is_called_once_before_or_after_the_answer) {
 
 // DW-24: an event loop with one thread serves many requests, and no thread waits for any of them.
 TEST(worker_reply, an_event_loop_serves_requests_without_a_waiting_thread) {
+  boost::asio::io_context loop;
+  const auto work = boost::asio::make_work_guard(loop);
   const auto w = started();
   const auto m = load_training(w);
-  boost::asio::io_context loop;
-  const auto work = std::make_shared<boost::asio::io_context::work>(loop);
   constexpr int requests = 20;
   int served = 0;
   std::vector<std::thread::id> threads;

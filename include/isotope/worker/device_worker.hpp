@@ -218,17 +218,18 @@ class device_worker {
     s.info = host.info();
     opened.answer(std::monostate{});
     const every_job handle(host);
-    bool abandoned = false;
-    for (bool last = false; !last;) {
+    bool abandoned = false, goes_on = true;
+    while (goes_on) {
       queued_job next = s.queue.pop();
-      std::visit(
+      goes_on = std::visit(
           [&]<class J>(queued<J>& q) {
-            last = std::is_same_v<J, worker::shut_down>;
-            auto answer = abandoned && !last ? result<typename J::reply>(*s.queue.cause()) : guarded(s, handle, faults, q);
+            constexpr bool ends = std::is_same_v<J, worker::shut_down>;
+            auto answer = abandoned && !ends ? result<typename J::reply>(*s.queue.cause()) : guarded(s, handle, faults, q);
             if (!answer && breaks_device<J>(answer.error()))
               s.queue.poison(answer.error());  // what is submitted after the answer is refused
             if (const auto cause = s.queue.cause(); cause && !std::exchange(abandoned, true)) host.abandon(*cause);
             q.answer.answer(std::move(answer));
+            return !ends;
           },
           next);
     }

@@ -40,9 +40,9 @@ template <class T> class answer_state {
       answered_ = true;
       if (next_ == nullptr) value_.emplace(std::move(value));
       else next = std::move(next_);
+      ready_.notify_all();  // under the lock: whoever waits may destroy this object as soon as it has the answer
     }
     if (next != nullptr) next->call(std::move(value));
-    else ready_.notify_all();
     return true;
   }
   bool answered() const {
@@ -157,7 +157,10 @@ template <HostReply T> class promise {
 
   reply<T> get_reply() const { return reply<T>(state_); }
   /// The first answer counts. False: there was one.
-  bool answer(result<T> value) const { return state_->answer(std::move(value)); }
+  bool answer(result<T> value) const {
+    const auto state = state_;  // this object may go as soon as the answer is there
+    return state->answer(std::move(value));
+  }
   /// The same for other threads, which may answer while this object is moved.
   auto shared() const { return state_; }
 
