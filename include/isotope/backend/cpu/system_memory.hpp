@@ -2,7 +2,6 @@
 /// The memory of the machine, as the operating system counts it.
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -16,13 +15,16 @@ namespace isotope::cpu {
 
 /// The bytes of an entry of /proc/meminfo, such as `MemAvailable:   123 kB`; -1: there is none.
 inline std::int64_t bytes_of_entry(std::string_view text, std::string_view label) {
-  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) == text.npos ? text.size() : text.find('\n', at) + 1) {
-    std::string_view line = text.substr(at);
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(line.size() < text.size() ? line.size() + 1 : text.size());
     if (!line.starts_with(label) || line.substr(label.size(), 1) != ":") continue;
-    line.remove_prefix(label.size() + 1);
-    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
     std::int64_t kib = -1;
-    return std::from_chars(line.data(), line.data() + line.size(), kib).ec == std::errc() ? kib * 1024 : -1;
+    for (const char c : line.substr(label.size() + 1)) {
+      if (c >= '0' && c <= '9') kib = 10 * (kib < 0 ? 0 : kib) + (c - '0');
+      else if (c != ' ' || kib >= 0) break;
+    }
+    return kib < 0 ? -1 : kib * 1024;
   }
   return -1;
 }
