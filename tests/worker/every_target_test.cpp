@@ -47,15 +47,20 @@ TYPED_TEST(workers, steps_evaluate_and_read_as_a_session_that_is_used_directly) 
   EXPECT_TRUE(w.shut_down().ok());
 }
 
-// DW-08
+// DW-08: the driver's word, or that it says nothing.
 TYPED_TEST(workers, the_memory_query_is_the_word_of_the_driver) {
   const auto w = TestFixture::on_device();
-  const auto said = value_of(w.submit(worker::query_memory{}).get());
+  const auto said = w.submit(worker::query_memory{}).get();
   const auto d = isotope_test::there(plan_test::opened<TypeParam>(1));
-  const auto word = value_of(d->memory());
-  EXPECT_EQ(said.total, word.total);
-  EXPECT_GT(said.free, 0);
-  EXPECT_LE(said.free, said.total);
+  const auto word = d->memory();
+  ASSERT_EQ(said.ok(), word.ok());
+  if (!word) {
+    EXPECT_EQ(said.error().line(), word.error().line());
+    GTEST_SKIP() << word.error().line();
+  }
+  EXPECT_EQ(said->total, word->total);
+  EXPECT_GT(said->free, 0);
+  EXPECT_LE(said->free, said->total);
 }
 
 // DW-06, EN-13: the faults that a driver reports, where the backend can inject them.
@@ -65,11 +70,6 @@ TYPED_TEST(workers, a_lost_device_poisons_its_worker) {
        {std::pair{iso::injected_fault::device_lost, errc::device_lost}, std::pair{iso::injected_fault::hung, errc::timeout}}) {
     auto o = TestFixture::options();
     o.device.diagnose.fault = fault;
-    o.device.diagnose.fault_after = 1'000'000;
-    auto plain = TestFixture::on_device(o);
-    const auto m = load_training<TypeParam>(plain);
-    EXPECT_TRUE(plain.submit(worker::step{m, {batch()}, scalars()}).get().ok()) << "so many submissions succeed";
-    o.device.diagnose.fault_after = 0;
     const auto w = TestFixture::on_device(o);
     EXPECT_EQ(code_of(w.submit(worker::load_plans<TypeParam>(training_plan<TypeParam>())).get()), code);
     EXPECT_EQ(code_of(w.submit(worker::query_memory{}).get()), errc::poisoned);
