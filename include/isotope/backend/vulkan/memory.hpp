@@ -60,7 +60,8 @@ inline result<std::int64_t> memory_in_use(const context& c) {
 inline result<device_memory> memory_left(const context& c) {
   const physical_device& p = c.physical();
   if (!p.memory_budget)
-    return fail(errc::missing_feature, p.name + " does not say how much of its memory is free", "vulkan", "a driver with VK_EXT_memory_budget");
+    return fail(errc::missing_feature, p.name + " does not say how much of its memory is free", "vulkan",
+                "a driver with VK_EXT_memory_budget");
   VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};
   budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
   VkPhysicalDeviceMemoryProperties2 all{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, &budget, {}};
