@@ -154,6 +154,49 @@ TEST(text_generator, continues_texts_by_their_own_tokenizer_up_to_a_stop_string)
   EXPECT_EQ(texts[1], whole) << "beside other texts";
   EXPECT_EQ(last, 3);
 }
+/// Texts that come and go at any time are what each is alone; those that are cancelled are its beginnings.
+TEST(text_batch, continues_texts_that_come_and_go) {
+  const text_folder f;
+  auto g = f.open(2);
+  std::vector<iso::text_request> hows;
+  std::vector<std::string> whole;
+  const std::vector<std::string> prompts{"to be", "or not", "that", "is the question"};
+  for (std::size_t k = 0; k < prompts.size(); ++k) {
+    hows.push_back({.tokens = std::int64_t(40 - 9 * k), .temperature = 1.2f, .seed = 7 + k});
+    whole.push_back(text_of(g, prompts[k], hows[k]));
+  }
+  const auto at = whole[3].find_first_of("abcdefghijklmnopqrstuvwxyz ", 1);
+  ASSERT_NE(at, whole[3].npos);
+  hows[3].stop = {whole[3].substr(at, 1)};
+  whole[3] = text_of(g, prompts[3], hows[3]);
+
+  iso::text_batch<target> batch(g.batch(), g.tokenizer(), g.ends());
+  std::vector<std::string> texts(12);
+  std::vector<iso::text_end> ends(texts.size(), iso::text_end::none);
+  std::vector<int> slots(texts.size(), -1);
+  std::size_t next = 0;
+  for (int step = 0; next < texts.size() || batch.busy(); ++step) {
+    if (next < texts.size() && batch.has_room() && step % 3 == 0) {
+      slots[next] = must(batch.admit(must(g.prompt_ids(prompts[next % 4], hows[next % 4])), hows[next % 4], next));
+      ++next;
+    }
+    ASSERT_LE(batch.live(), 2u);
+    ASSERT_TRUE(batch
+                    .advance([&](std::size_t k, const iso::text_piece& piece) {
+                      texts[k] += piece.text;
+                      ends[k] = piece.end;
+                      return true;
+                    })
+                    .ok());
+    if (step == 5) batch.cancel(slots[0]);
+  }
+  EXPECT_TRUE(whole[0].starts_with(texts[0]) && texts[0].size() < whole[0].size());
+  EXPECT_EQ(ends[0], iso::text_end::none) << "cancelled";
+  for (std::size_t k = 1; k < texts.size(); ++k) {
+    EXPECT_EQ(texts[k], whole[k % 4]) << k;
+    EXPECT_EQ(ends[k], k % 4 == 3 ? iso::text_end::stop : iso::text_end::length) << k;
+  }
+}
 /// The program in docs/GENERATION.md, as tests/repo/docs_test.sh compares. It is compiled, not run: the folder is not in the repository.
 [[maybe_unused]] iso::result<void> documented() {
   // docs/GENERATION.md:

@@ -186,6 +186,56 @@ TYPED_TEST(generators, draw_on_the_device_what_the_host_draws_for_any_slots_and_
   for (const auto& [slots, together] : {std::pair(1, 1), std::pair(2, 8), std::pair(5, 3)})
     EXPECT_EQ(drawn_texts<TypeParam>(slots, together, {5, 16}, ends), want) << slots << " slots, " << together << " tokens";
 }
+/// Texts that are admitted at any time, and some of which are cancelled: each has the tokens that it has alone.
+TYPED_TEST(generators, admit_and_cancel_texts_at_any_time_without_changing_others) {
+  const auto tokens = text(12);
+  const auto all = requests_of(tokens, {});
+  auto one = opened_batcher<TypeParam>(1, 4, {5, 16});
+  std::vector<std::vector<std::int32_t>> alone(all.size());
+  for (std::size_t k = 0; k < all.size(); ++k)
+    ASSERT_TRUE(one.generate(std::span(all).subspan(k, 1), [&](std::size_t, std::int32_t t) { return alone[k].push_back(t), true; }).ok());
+
+  auto b = opened_batcher<TypeParam>(2, 4, {5, 16});
+  EXPECT_FALSE(b.busy());
+  struct text_there {
+    std::size_t request = 0;
+    int slot = -1;
+    std::vector<std::int32_t> drawn;
+  };
+  std::vector<text_there> texts;
+  std::uint32_t draw = 0;
+  const auto chance = [&](std::uint32_t n) { return isotope::philox(11, ++draw, 0, 0)[0] % n == 0; };
+  std::size_t cancelled = 0, whole = 0;
+  for (int step = 0; step < 150 || b.busy(); ++step) {
+    while (step < 150 && b.idle_slot() >= 0 && chance(2)) {
+      const std::size_t request = std::array<std::size_t, 4>{0, 1, 3, 4}[texts.size() % 4];
+      const auto slot = b.admit(all[request], texts.size());
+      ASSERT_TRUE(slot.ok());
+      texts.push_back({request, *slot, {}});
+    }
+    if (b.idle_slot() < 0) { EXPECT_FALSE(b.admit(all[0], 0).ok()) << "no slot is idle"; }
+    ASSERT_TRUE(b.advance([&](std::size_t k, std::int32_t t) {
+                   texts[k].drawn.push_back(t);
+                   if (texts[k].drawn.size() == alone[texts[k].request].size()) texts[k].slot = -1, ++whole;
+                   return true;
+                 }).ok());
+    if (chance(20))
+      for (text_there& t : texts)
+        if (t.slot >= 0) {
+          b.cancel(t.slot);
+          t.slot = -1;
+          ++cancelled;
+          break;
+        }
+  }
+  EXPECT_GT(cancelled, 2u);
+  EXPECT_GT(whole, 8u);
+  for (const text_there& t : texts) {
+    const auto& want = alone[t.request];
+    ASSERT_LE(t.drawn.size(), want.size());
+    EXPECT_TRUE(std::equal(t.drawn.begin(), t.drawn.end(), want.begin())) << "request " << t.request;
+  }
+}
 TYPED_TEST(generators, draw_other_tokens_after_a_stale_cache_or_a_shifted_position) {
   const auto tokens = text(12);
   const isotope::batch_request request{tokens, 12, {.temperature = 0.02f, .seed = 8}};  // logits of this model are within 0.2
@@ -241,6 +291,10 @@ TEST(batcher, refuses_what_it_cannot_do_and_says_why) {
   auto b = opened_batcher<reference_f32>(1, 1, {});
   const isotope::batch_request empty{{}, 1};
   EXPECT_FALSE(b.generate({&empty, 1}, [](std::size_t, std::int32_t) { return true; }).ok());
+  EXPECT_NE(b.admit(empty, 0).error().line().find("the prompt: has no tokens"), std::string::npos);
+  const auto tokens = text(2);
+  EXPECT_NE(b.admit({tokens, 0}, 0).error().line().find("asks for 0 tokens"), std::string::npos);
+  EXPECT_EQ(b.idle_slot(), 0);
 }
 TEST(generator, refuses_what_it_cannot_do_and_says_why) {
   using made = isotope::generator<reference_f32>;

@@ -48,42 +48,80 @@ template <Target T> class batcher : public loaded_decoder<T, batcher<T>, batcher
   int slots() const { return int(slots_.size()); }
 
   /// Continues all texts, as many at once as there are slots; a slot takes the next one as soon as its own has ended. Calls each(request, token) -> bool for
-  /// every drawn token, those of a request in order; false ends that request. Of a prompt, the last `context` tokens are read.
+  /// every drawn token, those of a request in order; false ends that request. Of a prompt, the last `context` tokens are read. What was admitted before is
+  /// cancelled.
   /// @error invalid_argument for a prompt without tokens; as the device reports
   template <class Each> result<void> generate(std::span<const batch_request> requests, Each&& each) {
-    for (sequence& s : slots_) s.request = nullptr;
+    for (sequence& s : slots_) s.live = false;
     for (const batch_request& r : requests)
       if (r.tokens > 0 && r.prompt.empty())
         return fail(errc::invalid_argument, "has no tokens", "prompt " + std::to_string(&r - requests.data()), "give at least one");
     for (std::size_t next = 0;;) {
       for (std::size_t k = 0; k < slots_.size(); ++k) {
-        while (slots_[k].request == nullptr && next < requests.size()) {
+        while (!slots_[k].live && next < requests.size()) {
           if (requests[next].tokens > 0) begin(k, requests[next], next);
           ++next;
         }
       }
-      const auto deliver = [&](std::size_t k, std::int32_t token) { take(slots_[k], token, each); };
-      const bool reads = std::any_of(slots_.begin(), slots_.end(), [](const sequence& s) { return s.reads(); });
-      const bool draws = std::any_of(slots_.begin(), slots_.end(), [](const sequence& s) { return s.draws(); });
-      if (!reads && !draws) return {};
-      if (draws)  // before prompts, so that a long one does not hold others up for more than a run
-        if (auto r = decode(reads ? 1 : steps(), deliver); !r) return r;
-      if (reads)
-        if (auto r = read(deliver); !r) return r;
+      if (!busy()) return {};
+      if (auto r = advance(each); !r) return r;
     }
+  }
+
+  /// Whether a slot has a request.
+  bool busy() const {
+    return std::any_of(slots_.begin(), slots_.end(), [](const sequence& s) { return s.live; });
+  }
+  /// The first slot without a request, or -1.
+  int idle_slot() const {
+    const auto free = std::find_if(slots_.begin(), slots_.end(), [](const sequence& s) { return !s.live; });
+    return free == slots_.end() ? -1 : int(free - slots_.begin());
+  }
+  /// Gives a request to the first slot without one, at any time between two calls of `advance`, and returns the slot. The prompt and the end tokens are
+  /// copied. The tokens of a request do not depend on when it is admitted.
+  ///
+  /// @param number  what `advance` passes on with its tokens
+  /// @error invalid_argument: a prompt without tokens, no token to add, or no idle slot
+  result<int> admit(const batch_request& request, std::size_t number) {
+    const int slot = idle_slot();
+    if (request.prompt.empty()) return fail(errc::invalid_argument, "has no tokens", "the prompt", "give at least one");
+    if (request.tokens <= 0)
+      return fail(errc::invalid_argument, "asks for " + std::to_string(request.tokens) + " tokens", "the request", "ask for 1 or more");
+    if (slot < 0)
+      return fail(errc::invalid_argument, "have requests", "all " + std::to_string(slots()) + " slots",
+                  "wait until idle_slot() returns one");
+    begin(std::size_t(slot), request, number);
+    return slot;
+  }
+  /// Ends the request of a slot; a slot without one stays idle. Not to be called by what takes the tokens, which returns false instead.
+  void cancel(int slot) { slots_[std::size_t(slot)].live = false; }
+  /// Draws tokens for all slots whose prompts are read, then reads a run of prompts: at most as many tokens as the largest plan takes, so that a prompt holds
+  /// other requests up for no longer than a run. While none is read, one submission draws up to `tokens_per_submit` tokens of each slot.
+  ///
+  /// @param each  each(number of the request, token) -> bool; false ends that request
+  /// @error as the device reports
+  template <class Each> result<void> advance(Each&& each) {
+    const auto deliver = [&](std::size_t k, std::int32_t token) { take(slots_[k], token, each); };
+    const bool reads = std::any_of(slots_.begin(), slots_.end(), [](const sequence& s) { return s.reads(); });
+    const bool draws = std::any_of(slots_.begin(), slots_.end(), [](const sequence& s) { return s.draws(); });
+    if (draws)
+      if (auto r = decode(reads ? 1 : steps(), deliver); !r) return r;
+    return reads ? read(deliver) : result<void>{};
   }
 
  private:
   struct sequence {
     explicit sequence(std::size_t context) : text(context) {}
-    const batch_request* request = nullptr;  // null: the slot is idle
-    std::size_t number = 0;                  // of the request
+    bool live = false;       // it has a request
+    std::size_t number = 0;  // of the request
+    std::int64_t wanted = 0;
+    std::vector<std::int32_t> ends;
     token_history text;
     std::size_t read = 0;  // tokens of the text whose keys and values are in the cache; all but the newest one while the slot draws
     std::int64_t drawn = 0;
     bool ready = false;  // the newest token was drawn from the logits of those before
-    bool reads() const { return request != nullptr && !ready; }
-    bool draws() const { return request != nullptr && ready; }
+    bool reads() const { return live && !ready; }
+    bool draws() const { return live && ready; }
   };
 
   static constexpr std::string_view options_name = "batcher_options";
@@ -113,8 +151,10 @@ template <Target T> class batcher : public loaded_decoder<T, batcher<T>, batcher
 
   void begin(std::size_t k, const batch_request& request, std::size_t number) {
     sequence& s = slots_[k];
-    s.request = &request;
+    s.live = true;
     s.number = number;
+    s.wanted = request.tokens;
+    s.ends.assign(request.ends.begin(), request.ends.end());
     s.text.assign(request.prompt);
     s.read = 0;
     s.drawn = 0;
@@ -125,7 +165,6 @@ template <Target T> class batcher : public loaded_decoder<T, batcher<T>, batcher
   }
   /// Appends a drawn token to its text, and ends the request where it was the last one.
   template <class Each> void take(sequence& s, std::int32_t token, Each& each) {
-    const auto& ends = s.request->ends;
     if (const std::size_t before = s.text.tokens().size(); s.text.full()) {
       s.text.append(token);
       s.read = 0;
@@ -137,7 +176,7 @@ template <Target T> class batcher : public loaded_decoder<T, batcher<T>, batcher
       s.ready = true;
     }
     const bool goes_on = each(s.number, token);
-    if (!goes_on || ++s.drawn >= s.request->tokens || std::find(ends.begin(), ends.end(), token) != ends.end()) s.request = nullptr;
+    if (!goes_on || ++s.drawn >= s.wanted || std::find(s.ends.begin(), s.ends.end(), token) != s.ends.end()) s.live = false;
   }
   /// How many tokens a submission may draw: no text may outgrow the context in it, and none is drawn that no request wants.
   int steps() const {
@@ -145,7 +184,7 @@ template <Target T> class batcher : public loaded_decoder<T, batcher<T>, batcher
     for (const sequence& s : slots_)
       if (s.draws()) {
         most = std::min(most, std::int64_t(context_) - std::int64_t(s.text.tokens().size()) + 1);
-        wanted = std::max(wanted, s.request->tokens - s.drawn);
+        wanted = std::max(wanted, s.wanted - s.drawn);
       }
     return int(std::min(most, wanted));
   }
@@ -179,8 +218,8 @@ template <Target T> class batcher : public loaded_decoder<T, batcher<T>, batcher
       const auto text = s.text.tokens();
       draw_[k] = -1;
       rows_[k] = 0;
-      newest_[k] = s.request == nullptr ? -1 : std::int32_t(text.size()) - 1;
-      if (s.request != nullptr) std::copy(text.begin(), text.end(), history_.begin() + std::ptrdiff_t(k * std::size_t(context_)));
+      newest_[k] = s.live ? std::int32_t(text.size()) - 1 : -1;
+      if (s.live) std::copy(text.begin(), text.end(), history_.begin() + std::ptrdiff_t(k * std::size_t(context_)));
       for (; s.reads() && s.read < text.size() && tokens_.size() < room; ++s.read) {
         if (s.read + 1 == text.size()) draw_[k] = std::int32_t(k), rows_[k] = std::int32_t(tokens_.size());
         tokens_.push_back(text[s.read]);

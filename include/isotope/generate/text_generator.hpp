@@ -1,7 +1,7 @@
 #pragma once
 /// Text from a folder of Hugging Face: a decoder, its weights and its tokenizer, opened together.
 #include <isotope/generate/batcher.hpp>
-#include <isotope/generate/text_stream.hpp>
+#include <isotope/generate/text_batch.hpp>
 #include <isotope/interop/decoder_folder.hpp>
 #include <isotope/io/tokenizer_file.hpp>
 
@@ -16,20 +16,6 @@
 #include <vector>
 
 namespace isotope {
-
-/// How texts are continued. Equal requests give equal texts, whatever else is generated at the same time.
-struct text_request {
-  std::int64_t tokens = 64;
-  float temperature = 1;  // these are as in sampling_options
-  std::int32_t top_k = 0;
-  float top_p = 1, min_p = 0, repetition_penalty = 1;
-  std::uint64_t seed = 0;
-  std::vector<std::string> stop = {};  // a text ends before the first of these that it would contain
-  bool truncate = false;               // a prompt longer than the context is cut to its last tokens; otherwise it is refused
-  bool ignore_end = false;             // go on after an end-of-text token
-
-  sampling_options draw() const { return {temperature, top_k, top_p, min_p, repetition_penalty, seed}; }
-};
 
 /// A decoder that continues texts.
 template <Target T> class text_generator {
@@ -97,32 +83,29 @@ template <Target T> class text_generator {
   /// @error as prompt_ids, before anything is generated; as the device reports
   template <class Each> result<void> generate(std::span<const std::string> prompts, const text_request& how, Each&& each) {
     std::vector<std::vector<std::int32_t>> ids;
-    std::vector<batch_request> requests;
-    std::vector<text_stream> texts;
     for (const std::string& p : prompts) {
       auto coded = prompt_ids(p, how);
       if (!coded) return std::move(coded).error();
       ids.push_back(*std::move(coded));
-      texts.emplace_back(tokenizer_, how.stop);
     }
-    const std::span<const std::int32_t> ends = how.ignore_end ? std::span<const std::int32_t>() : std::span(ends_);
-    for (const auto& of : ids) requests.push_back({of, how.tokens, how.draw(), ends});
     failure wrong;
     drawn_ = 0;
-    std::vector<std::int64_t> drawn(prompts.size(), 0);
-    const auto take = [&](std::size_t k, std::int32_t token) {
+    const auto take = [&](std::size_t k, const text_piece& piece) {
       ++drawn_;
-      auto piece = texts[k].add(token);
-      if (!piece) {  // the model has ids that its tokenizer lacks
-        if (wrong.what.empty()) wrong = piece.error();
+      if (piece.end == text_end::failed) {  // the model has ids that its tokenizer lacks
+        if (wrong.what.empty()) wrong = *piece.wrong;
         return false;
       }
-      const bool last = texts[k].stopped() || ++drawn[k] == how.tokens || std::find(ends.begin(), ends.end(), token) != ends.end();
-      if (last) *piece += texts[k].finish();
-      return ((piece->empty() && !last) || bool(each(k, std::string_view(*piece), last))) && !last;
+      return (piece.text.empty() && !piece.last()) || bool(each(k, piece.text, piece.last()));
     };
     for (std::size_t k = 0; how.tokens <= 0 && k < prompts.size(); ++k) static_cast<void>(each(k, std::string_view(), true));
-    if (auto r = batch_.generate(requests, take); !r) return r;
+    if (how.tokens <= 0) return {};
+    text_batch<T> batch(batch_, tokenizer_, ends_);
+    for (std::size_t next = 0; next < prompts.size() || batch.busy();) {
+      for (; next < prompts.size() && batch.has_room(); ++next)
+        if (auto r = batch.admit(ids[next], how, next); !r) return std::move(r).error();
+      if (auto r = batch.advance(take); !r) return r;
+    }
     return wrong.what.empty() ? result<void>{} : wrong;
   }
   /// Continues one text. Calls each(piece) -> bool; false ends it. @error as above
