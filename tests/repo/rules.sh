@@ -56,17 +56,17 @@ directive 'a heavy header in the core costs every user compile time' \
 
 # Includes point inwards: core <- op <- plan <- nn, optim <- model, and core, op, plan <- backend <- kernels.
 inwards() { directive "$1 may not include that: includes point inwards" "include[[:space:]]*[<\"](isotope/|(\.\./)+)($2)/" "$1"; }
-outer='io|train|interop|config|conform|eager|generate|calibrate|worker'
+outer='io|train|interop|config|conform|eager|generate|calibrate|worker|serve'
 inwards include/isotope/core "op|plan|nn|optim|model|backend|kernels|$outer"
 inwards include/isotope/op "plan|nn|optim|model|backend|kernels|$outer"
 inwards include/isotope/plan "nn|optim|model|backend|kernels|$outer"
 inwards include/isotope/nn "model|backend|kernels|$outer"
 inwards include/isotope/optim "model|backend|kernels|$outer"
 inwards include/isotope/model "backend|kernels|$outer"
-inwards include/isotope/conform "nn|optim|model|backend|kernels|train|generate"  # specifications share no code with the kernels that they judge
+inwards include/isotope/conform "nn|optim|model|backend|kernels|train|generate|serve"  # specifications share no code with the kernels that they judge
 inwards include/isotope/backend "nn|optim|model|$outer"
 inwards kernels "nn|optim|model|$outer"
-inwards include/isotope/eager "nn|optim|model|io|train|config|conform|generate|calibrate|worker"
+inwards include/isotope/eager "nn|optim|model|io|train|config|conform|generate|calibrate|worker|serve"
 
 # The following searches include comments.
 for folder in include kernels examples tests bench cmake; do [ -d $folder ] && find $folder -type f ! -path 'tests/repo/*'; done | sort >"$found.files"
