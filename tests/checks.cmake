@@ -183,7 +183,8 @@ if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT isotope_option_SANITIZE)
   add_test(NAME size.static_programs COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/repo/size.sh 3072 ${uncounted} ${PROJECT_BINARY_DIR}/examples/quickstart
                                              ${PROJECT_BINARY_DIR}/examples/isotope-mlp)
   add_test(NAME size.programs COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/repo/size.sh 6912 ${uncounted} ${PROJECT_BINARY_DIR}/examples/isotope-train
-                                      ${PROJECT_BINARY_DIR}/examples/isotope-generate ${PROJECT_BINARY_DIR}/examples/isotope-embed)
+                                      ${PROJECT_BINARY_DIR}/examples/isotope-generate ${PROJECT_BINARY_DIR}/examples/isotope-embed
+                                      ${PROJECT_BINARY_DIR}/examples/isotope-serve)
   set_tests_properties(size.static_programs size.programs PROPERTIES LABELS size SKIP_RETURN_CODE 77)
 endif()
 
@@ -191,7 +192,7 @@ endif()
 add_test(NAME links.programs COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/repo/links.sh ${PROJECT_BINARY_DIR}/examples/isotope-train
                                      ${PROJECT_BINARY_DIR}/examples/isotope-generate ${PROJECT_BINARY_DIR}/examples/isotope-info
                                      ${PROJECT_BINARY_DIR}/examples/isotope-mlp ${PROJECT_BINARY_DIR}/examples/isotope-embed
-                                     ${PROJECT_BINARY_DIR}/examples/quickstart)
+                                     ${PROJECT_BINARY_DIR}/examples/isotope-serve ${PROJECT_BINARY_DIR}/examples/quickstart)
 set_tests_properties(links.programs PROPERTIES LABELS selected SKIP_RETURN_CODE 77)
 
 # Tests of the programs as a user runs them: exit codes, messages, files.

@@ -4,6 +4,7 @@
 #include "../support/exit_code.hpp"
 #include "../support/gpt_session.hpp"
 #include "../support/output.hpp"
+#include "../support/weight_storage.hpp"
 #include "settings.hpp"
 
 #include <isotope/generate/batcher.hpp>
@@ -22,14 +23,7 @@
 
 namespace generate_program {
 
-/// The storage of weights: as --weights says, or else as the folder has them, where this program's kernels read that.
-inline isotope::weight_storage storage_for(const isotope::io::model_folder& folder, const support::run_options& run) {
-  using support::target;
-  const auto asked = isotope::weights::named(run.diagnose.stored_weights());
-  if (asked != nullptr || target::precision::type != isotope::dtype::f32) return asked;
-  const auto kernel = isotope::find_kernel(isotope::kernel_table<target>, &isotope::info<isotope::op::matmul>, target::precision::type);
-  return kernel >= 0 && isotope::kernel_table<target>[std::size_t(kernel)].reads_blocks ? isotope::interop::storage_of(folder) : nullptr;
-}
+using support::storage_for;
 
 /// Opens the folder of --adapters; none without it. @error as interop::open_lora
 inline isotope::result<std::optional<isotope::interop::lora_folder>> asked_adapters(const settings& s) {

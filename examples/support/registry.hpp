@@ -4,6 +4,7 @@
 #include "../info/settings.hpp"
 #include "../mlp/settings.hpp"
 #include "../parity/settings.hpp"
+#include "../serve/settings.hpp"
 #include "../train/help.hpp"
 #include "diagnose_settings.hpp"
 
@@ -29,9 +30,11 @@ struct registered_program {
 
 inline std::vector<registered_program> registered_programs() {
   using isotope::config::field_kind, isotope::config::fields_of;
-  auto generate = fields_of(generate_program::settings{}), mlp = fields_of(mlp_program::settings{});
+  auto generate = fields_of(generate_program::settings{}), mlp = fields_of(mlp_program::settings{}),
+       serve = fields_of(serve_program::settings{});
   return {{"train", train_program::all_fields(), train_program::switches, train_program::words_of_help()},
           {"generate", std::move(generate), generate_program::switches, generate_program::words_of_help()},
+          {"serve", std::move(serve), serve_program::switches, serve_program::words_of_help()},
           {"parity", parity_program::all_fields(), parity_program::switches, parity_program::words_of_help()},
           {"mlp", std::move(mlp), mlp_program::switches, mlp_program::words_of_help()},
           {"info", {}, info_program::switches, info_program::words_of_help()}};

@@ -32,7 +32,7 @@ done
 # program as an argument are skipped.
 for file in README.md CONTRIBUTING.md bench/*.md docs/*.md; do
   [ "$file" = docs/FLAGS.md ] && continue
-  sed 's/ #.*//;/python3/d' "$file" | grep -oE 'isotope-(train|generate|info|conform|parity|mlp|embed)[^`|]*' | while read -r program rest; do
+  sed 's/ #.*//;/python3/d' "$file" | grep -oE 'isotope-(train|generate|info|conform|parity|mlp|embed|serve)[^`|]*' | while read -r program rest; do
     for flag in $(echo "$rest" | grep -oE -e '(^| )--[a-z][a-z0-9-]*'); do
       grep -E "^\| \`$flag\` \|" docs/FLAGS.md | cut -d'|' -f6 | grep -qw "${program#isotope-}" || echo "$file: $program has no flag '$flag'"
     done
