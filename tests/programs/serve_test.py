@@ -235,19 +235,25 @@ def test_hundreds_of_clients_get_what_each_would_get_alone(f):
 def test_a_closed_connection_frees_its_slot(f):
     with Server(f, "gpt", "--slots", "1") as s:
         want = s.text(prompt="a", max_tokens=20, seed=1)
-        long = {"prompt": "a", "max_tokens": 250, "ignore_eos": True}
-        for k in range(4):  # streams and whole answers, that run and that wait
-            open_ones = [s.raw(request("/v1/completions", long | {"stream": k % 2 == 0})) for _ in range(6)]
-            if k < 2:
-                for c in open_ones:
-                    c.close()
-            else:  # a reset instead of a polite end
-                for c in open_ones:
+        for streams in (False, True):
+            begin = s.metric("generated_tokens_total")
+            for k in range(20):
+                before = s.metric("generated_tokens_total")
+                c = s.raw(request("/v1/completions", {"prompt": "a", "max_tokens": 250, "ignore_eos": True, "stream": streams}))
+                while s.metric("generated_tokens_total") == before:
+                    pass
+                if k % 2 == 0:  # a reset instead of a polite end
                     c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                    c.close()
+                c.close()
+                while s.metric("running") > 0:
+                    pass
+            assert s.metric("generated_tokens_total") - begin < 20 * 250, "not one of twenty texts ended early"
+        waiting = [s.raw(request("/v1/completions", {"prompt": "a", "max_tokens": 250, "ignore_eos": True})) for _ in range(30)]
+        begin = s.metric("generated_tokens_total")
+        for c in waiting:
+            c.close()
         assert s.text(prompt="a", max_tokens=20, seed=1) == want
-        drawn = s.metric("generated_tokens_total")
-        assert s.metric("cancelled_total") > 0 and drawn < 24 * 250, drawn
+        assert s.metric("generated_tokens_total") - begin < 30 * 250 and s.metric("cancelled_total") > 2
         assert s.stop() == (0, "")
 
 
@@ -367,6 +373,8 @@ def vectors(answer):
 
 
 def test_vectors_are_those_of_isotope_embed_in_any_company(f):
+    if "BACKEND=cpu" not in f.run("embed", "--version").out:
+        skip("kernels of a GPU depend on the number of rows")
     lines = ["a cat sleeps", "the kitten naps", "not a cat.", "\u00e9t\u00e9", "the", "a kitten"]
     f.write("lines", "".join(line + "\n" for line in lines))
     with Server(f, "bert") as s:
