@@ -1,12 +1,13 @@
 # labels: nightly
-"""isotope-serve under load: 200 clients at a time, for some minutes on two cores, of whom some leave early."""
+"""isotope-serve under load: 200 clients at a time, for about a minute on two cores; some of them leave early."""
 
 from program import main
-from serve_test import Server, asks, at_once, request
+from serve_test import Server, asks, at_once, needs_equal_bits, request
 
 
 def test_two_hundred_streams_at_a_time_are_neither_wrong_nor_lost_nor_crossed(f):
-    clients, rounds = 200, 60
+    needs_equal_bits(f)
+    clients, rounds = 200, 240
     with Server(f, "gpt", "--slots", "8", "--queue", "400", "--connections", "500") as s:
         what = asks(97)
         alone = [s.text(**a) for a in what]

@@ -146,7 +146,7 @@ def test_paths_methods_and_media_types(f):
 
 
 def test_completions_and_streams_are_what_the_generator_writes(f):
-    with Server(f, "gpt") as s:
+    with Server(f, "gpt", "--slots", "1") as s:
         how = {"prompt": "the end of a ", "max_tokens": 60, "temperature": 0.75, "top_p": 0.9, "seed": 7}
         done = f.run("generate", "--model", "gpt", "--prompt", how["prompt"], "--tokens", 60, "--temperature", 0.75, "--top-p", 0.9, "--seed", 7, "--threads", 1)
         assert done.code == 0, done.err
@@ -209,7 +209,13 @@ def asks(count):
     return [{"prompt": "the " * (k % 7) + "a" * (1 + k % 3), "max_tokens": 10 + 7 * k % 40, "temperature": 0.5 + k % 5 / 4, "seed": k} for k in range(count)]
 
 
+def needs_equal_bits(f):
+    if "BACKEND=cpu" not in f.run("serve", "--version").out:
+        skip("kernels of a GPU depend on the number of rows")
+
+
 def many_clients(f, count):
+    needs_equal_bits(f)
     with Server(f, "gpt", "--slots", "4", "--queue", str(count), "--connections", str(2 * count)) as s:
         alone = [s.text(**a) for a in asks(count)]
 
@@ -373,8 +379,7 @@ def vectors(answer):
 
 
 def test_vectors_are_those_of_isotope_embed_in_any_company(f):
-    if "BACKEND=cpu" not in f.run("embed", "--version").out:
-        skip("kernels of a GPU depend on the number of rows")
+    needs_equal_bits(f)
     lines = ["a cat sleeps", "the kitten naps", "not a cat.", "\u00e9t\u00e9", "the", "a kitten"]
     f.write("lines", "".join(line + "\n" for line in lines))
     with Server(f, "bert") as s:
