@@ -38,10 +38,8 @@ using isotope::serve::api_reply;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-namespace {
-
 /// Asynchronous calls that leave their error in `ec`.
-auto into(error_code& ec) { return asio::redirect_error(asio::use_awaitable, ec); }
+inline auto into(error_code& ec) { return asio::redirect_error(asio::use_awaitable, ec); }
 
 /// Events that wait for a client. A client that reads no faster than they come must not fill the memory.
 constexpr std::size_t most_waiting_bytes = 4 << 20;
@@ -53,8 +51,6 @@ struct connection {
   bool idle = true;                                                                    // no byte of the next one has come
   isotope::serve::cancel_flag cancelled = std::make_shared<std::atomic<bool>>(false);  // of the request that is being answered
 };
-
-}  // namespace
 
 struct http_server::parts {
   api& answers_from;
@@ -209,8 +205,7 @@ struct http_server::parts {
     parser.body_limit(limits.body_bytes);
     c.stream.expires_after(seconds(limits.header_seconds));
     co_await http::async_read_header(c.stream, c.buffer, parser, into(ec));
-    const auto begin_of = [] { return steady_clock::now(); };
-    auto begin = begin_of();
+    steady_clock::time_point begin = steady_clock::now();
     std::optional<api_error> wrong;
     if (ec) wrong = reading_error(ec, limits);
     else wrong = objection(parser.get());
@@ -233,7 +228,7 @@ struct http_server::parts {
     if (ec) co_return false;
 
     const http::request<http::string_body> q = parser.release();
-    begin = begin_of();
+    begin = steady_clock::now();
     c.stream.expires_never();
     const auto x = std::make_shared<exchange>(context);
     c.cancelled = answers_from.handle(
