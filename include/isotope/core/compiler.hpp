@@ -114,6 +114,13 @@ inline constexpr bool has_byte_products = true;
 inline constexpr bool has_byte_products = false;
 #endif
 
+/// Whether one instruction multiplies and adds four bytes for each word of 64 bytes.
+#if defined(__AVX512VNNI__) && defined(__AVX512BW__)
+inline constexpr bool has_byte_dots = true;
+#else
+inline constexpr bool has_byte_dots = false;
+#endif
+
 /// Whether one instruction multiplies by 2^k.
 #if defined(__AVX512F__)
 inline constexpr bool has_scaled_lanes = true;

@@ -15,7 +15,7 @@ namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 struct a8_block {
   std::int8_t code[quantized::block];
   float scale;
-  std::int32_t sum;  // of the codes
+  std::int32_t offset;  // of products with unsigned codes: minus the sum of these codes times what those are too large
 };
 /// How many blocks are added up before the others.
 inline constexpr std::int64_t a8_joined = 64;
@@ -26,12 +26,18 @@ struct a8_panels {
   /// tile[r ld + s tile_apart + i] from the records `s apart` bytes behind those.
   using make = void (*)(const a8_block* a, std::int64_t lda, const std::byte* record, std::int64_t apart, std::int64_t blocks, float* tile,
                         std::int64_t ld, std::int64_t tile_apart);
+  /// tile[r ld + i] for r < rows.
+  using many = void (*)(const a8_block* a, std::int64_t lda, std::int64_t rows, const std::byte* record, std::int64_t blocks, float* tile,
+                        std::int64_t ld);
   struct of_format {
     make streams;  // of one row and several panels at once, each a stream of bytes of its own
     make two;      // of two rows and one panel; null: there is none
+    many rows;     // of any number of rows and one panel; null: there is none
+    void (*round)(const float* x, std::int64_t blocks, a8_block* to);  // of contiguous numbers; null: one by one
   };
   of_format q8_0, q4_0;
-  int most_rows, streams;
+  int most_rows, streams;    // of the first two functions
+  int (*excess)(dtype);      // what unsigned codes of the weight are larger by
   int (*place)(dtype, int);  // where element j of a block is among its codes
 };
 
@@ -55,13 +61,18 @@ ISOTOPE_NOINLINE inline void a8_columns(dtype type, const a8_block* a, const std
   std::memcpy(tile, &total, sizeof total);
 }
 inline int a8_place(dtype, int j) { return j; }
+inline int a8_excess(dtype) { return 0; }
 template <dtype Type>
 void a8_columns_of(const a8_block* a, std::int64_t, const std::byte* record, std::int64_t, std::int64_t blocks, float* tile, std::int64_t,
                    std::int64_t) {
   a8_columns(Type, a, record, blocks, tile);
 }
-inline constexpr a8_panels plain_a8_panels = {
-    {&a8_columns_of<dtype::q8_0>, nullptr}, {&a8_columns_of<dtype::q4_0>, nullptr}, 1, 1, &a8_place};
+inline constexpr a8_panels plain_a8_panels = {{&a8_columns_of<dtype::q8_0>, nullptr, nullptr, nullptr},
+                                              {&a8_columns_of<dtype::q4_0>, nullptr, nullptr, nullptr},
+                                              1,
+                                              1,
+                                              &a8_excess,
+                                              &a8_place};
 
 class a8_gemm {
  public:
@@ -92,6 +103,8 @@ class a8_gemm {
   static constexpr std::int64_t high = quantized::panel_rows;
   static constexpr std::int64_t most_rows = 512;   // 1.3 MB for K = 2048
   static constexpr std::int64_t most_panels = 16;  // of a task: its part of a row in f32 takes 1 KB
+  static constexpr std::int64_t many = 16;         // rows that are finished together, at least `few`
+  static constexpr std::int64_t few = 4;
 
   const launch& l_;
   const matmul_shape& s_;
@@ -101,7 +114,10 @@ class a8_gemm {
   block_weight weight_;
   std::int64_t blocks_;
 
+  const a8_panels::of_format& make() const { return weight_.type == dtype::q8_0 ? panels_.q8_0 : panels_.q4_0; }
+
   ISOTOPE_NOINLINE void round_row(const float* x, a8_block* to) const {
+    if (s_.a_k == 1 && make().round != nullptr) return make().round(x, blocks_, to);
     for (std::int64_t b = 0; b < blocks_; ++b) {
       float v[quantized::block];
       for (std::int64_t j = 0; j < quantized::block; ++j) v[j] = x[(b * quantized::block + j) * s_.a_k];
@@ -109,12 +125,13 @@ class a8_gemm {
     }
   }
   void put(const quantized::rounded_block& from, a8_block& to) const {
-    to.scale = from.scale;
-    to.sum = 0;
+    std::int32_t sum = 0;
     for (int j = 0; j < quantized::block; ++j) {
       to.code[panels_.place(weight_.type, j)] = from.code[j];
-      to.sum += from.code[j];
+      sum += from.code[j];
     }
+    to.scale = from.scale;
+    to.offset = -sum * panels_.excess(weight_.type);
   }
 
   /// Makes rows m0 to m0 + count - 1 of a batch.
@@ -127,21 +144,24 @@ class a8_gemm {
   }
   /// Makes columns [n0, n1) of these rows.
   ISOTOPE_NOINLINE void part(std::int64_t batch, std::int64_t m0, std::int64_t count, std::int64_t n0, std::int64_t n1) const {
-    alignas(64) float tile[2 * most_panels * high];
-    const a8_panels::of_format& make = weight_.type == dtype::q8_0 ? panels_.q8_0 : panels_.q4_0;
+    alignas(64) float tile[many * most_panels * high];
+    const a8_panels::of_format& functions = make();
     const std::int64_t panels = divide_up(n1 - n0, high), cols = panels * high, apart = panels / panels_.streams;
     const std::int64_t panel = blocks_ * quantized::record_bytes(weight_.type);
     for (std::int64_t m = 0, some = 0; m < count; m += some) {
-      some = smaller(panels_.most_rows, count - m);
+      const bool together = functions.rows != nullptr && count - m >= few;
+      some = smaller(together ? many : panels_.most_rows, count - m);
       const a8_block* a = rows_ + m * blocks_;
       const std::byte* records = weight_.record(n0, 0);
-      if (some == 2) {
-        for (std::int64_t p = 0; p < panels; ++p) make.two(a, blocks_, records + p * panel, 0, blocks_, tile + p * high, cols, 0);
+      if (together) {
+        for (std::int64_t p = 0; p < panels; ++p) functions.rows(a, blocks_, some, records + p * panel, blocks_, tile + p * high, cols);
+      } else if (some == 2) {
+        for (std::int64_t p = 0; p < panels; ++p) functions.two(a, blocks_, records + p * panel, 0, blocks_, tile + p * high, cols, 0);
       } else {
         for (std::int64_t p = 0; p < apart; ++p)
-          make.streams(a, blocks_, records + p * panel, apart * panel, blocks_, tile + p * high, cols, apart * high);
+          functions.streams(a, blocks_, records + p * panel, apart * panel, blocks_, tile + p * high, cols, apart * high);
         for (std::int64_t p = apart * panels_.streams; p < panels; ++p)  // all streams are of this panel
-          make.streams(a, blocks_, records + p * panel, 0, blocks_, tile + p * high, cols, 0);
+          functions.streams(a, blocks_, records + p * panel, 0, blocks_, tile + p * high, cols, 0);
       }
       epilogue_.finish(batch, m0 + m, m0 + m + some, n0, n1, tile, cols);
     }

@@ -202,6 +202,13 @@ ISOTOPE_INLINE void add_products_of_bytes([[maybe_unused]] W& sum, [[maybe_unuse
   sum += four;
 #endif
 }
+/// sum[i] += the products of the four bytes of the word a[i], unsigned, and those at x, signed; vectors have 64 bytes. Needs config::has_byte_dots.
+template <class W>
+ISOTOPE_INLINE void add_products_with_word([[maybe_unused]] W& sum, [[maybe_unused]] const W& a, [[maybe_unused]] const void* x) {
+#if defined(__AVX512VNNI__) && defined(__AVX512BW__)
+  asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(a), "m"(*static_cast<const char(*)[4]>(x)));
+#endif
+}
 /// Sums of products of unsigned and signed bytes, four to a word: of so few and small ones that 16 bits hold those of each half of a word.
 template <class W, class Pairs> class byte_products {
  public:

@@ -4,16 +4,13 @@
 /// In records, bytes of one row of the weight are 16 apart (q8_0); two steps of interleaving bring four elements of a row together. An unsigned byte is the
 /// magnitude of the weight, whose sign goes to the activation: so sums of two products fit into 16 bits. Codes of q4_0 are together as they lie: 8 + code is
 /// unsigned, a sum of 16 products fits into 16 bits, and 8 times the sum of the activations is subtracted at the end.
-#include <isotope/kernels/cpu/gemm/a8.hpp>
-#include <isotope/kernels/cpu/native/gemm/pack.hpp>
+#include <isotope/kernels/cpu/native/gemm/a8_round.hpp>
+#include <isotope/kernels/cpu/native/gemm/a8_rows.hpp>
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 class a8_panel {
  public:
-  /// Elements that meet the bytes of one 32-bit word stand together: of eight elements of q8_0 the even ones, then the odd ones; of q4_0 each eighth one.
-  static constexpr int place(dtype t, int j) { return t == dtype::q8_0 ? j / 8 * 8 + j % 2 * 4 + j % 8 / 2 : j % 8 * 4 + j / 8; }
-
   /// As portable::a8_panels::make, for r < Rows and s < Streams.
   template <dtype Type, int Rows, int Streams>
   ISOTOPE_NOINLINE static void columns(const portable::a8_block* a, std::int64_t lda, const std::byte* record, std::int64_t apart,
@@ -136,14 +133,17 @@ class a8_panel {
         }
       }
 #pragma GCC unroll 4
-      for (int r = 0; r < Rows; ++r) sum[r][v] = products[r].sum() - 8 * a[r * lda].sum;
+      for (int r = 0; r < Rows; ++r) sum[r][v] = products[r].sum() + a[r * lda].offset;
     }
   }
 };
 
 template <dtype Type>
-inline constexpr portable::a8_panels::of_format a8_panels_of = {&a8_panel::columns<Type, 1, 4>, &a8_panel::columns<Type, 2, 1>};
+inline constexpr portable::a8_panels::of_format a8_panels_of = {&a8_panel::columns<Type, 1, 4>, &a8_panel::columns<Type, 2, 1>,
+                                                                config::has_byte_dots ? &a8_rows::columns<Type> : nullptr,
+                                                                &a8_round::row<Type>};
 /// One row is bound by bytes, which come faster in four streams; sums of two rows fill the registers.
-inline constexpr portable::a8_panels a8_panels = {a8_panels_of<dtype::q8_0>, a8_panels_of<dtype::q4_0>, 2, 4, &a8_panel::place};
+inline constexpr portable::a8_panels a8_panels = {a8_panels_of<dtype::q8_0>, a8_panels_of<dtype::q4_0>, 2, 4,
+                                                  &a8_order::excess,         &a8_order::place};
 
 }  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
