@@ -1,8 +1,9 @@
-/// bench_decode SIZE SLOTS CACHED [RUNS] [--prompt N] [--weights FORMAT] [--a8] [--batch-invariant] [--threads N] [--profile]
+/// bench_decode SIZE SLOTS CACHED [RUNS] [--prompt N] [--weights FORMAT] [--a8] [--batch-invariant] [--threads N] [--ask] [--profile]
 /// [--no-early-start] [--no-joins] [--readback]: one token of each of SLOTS sequences of a GPT, behind CACHED tokens, on the backend of this build:
 /// microseconds of a run of the decode plan, tokens per second, and with --profile where the time goes. --prompt N: a run is N tokens of
 /// each sequence, with the logits of the last ones. Several runs are in flight, so that the device always has the next one; `alone`: a run
-/// that is waited for. Logits stay on the device unless --readback is given, which prints a digest of them, too.
+/// that is waited for. Logits stay on the device unless --readback is given, which prints a digest of them, too. --ask: it measures for each
+/// line `CACHED RUNS` that it reads, so that a script can measure by turns.
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
 
@@ -51,18 +52,19 @@ int main(int argc, char** argv) {
   if (argc < 4)
     return std::fprintf(stderr,
                         "usage: bench_decode SIZE SLOTS CACHED [RUNS] [--prompt N] [--weights FORMAT] [--a8] [--batch-invariant] "
-                        "[--threads N] [--profile] [--no-early-start] [--no-joins] [--readback]\n"),
+                        "[--threads N] [--ask] [--profile] [--no-early-start] [--no-joins] [--readback]\n"),
            2;
   iso::model::gpt size;
   bool known = false;
   for (const auto& [name, g] : iso::model::gpt_sizes)
     if (name == argv[1]) size = g, known = true;
   if (!known) return std::fprintf(stderr, "bench_decode: no size '%s'\n", argv[1]), 2;
-  const int slots = std::atoi(argv[2]), cached = std::atoi(argv[3]);
+  const int slots = std::atoi(argv[2]);
+  int cached = std::atoi(argv[3]);
   if (slots < 1 || cached < 0 || cached >= size.context)
     return std::fprintf(stderr, "bench_decode: %s\n", "SLOTS must be positive, and CACHED below the context"), 2;
   int runs = 200, prompt = 0;
-  bool profiled = false, readback = false, a8 = false, invariant = false;
+  bool profiled = false, readback = false, a8 = false, invariant = false, asks = false;
   iso::weight_storage stored = nullptr;
   typename iso::device<target>::options options{.cache = std::getenv("ISOTOPE_CACHE") != nullptr ? std::getenv("ISOTOPE_CACHE") : ""};
   for (int i = 4; i < argc; ++i) {
@@ -70,6 +72,7 @@ int main(int argc, char** argv) {
     if (word == "--profile") profiled = true;
     else if (word == "--readback") readback = true;
     else if (word == "--a8") a8 = true;
+    else if (word == "--ask") asks = true;
     else if (word == "--batch-invariant") invariant = true;
     else if (word == "--prompt" && i + 1 < argc) prompt = std::atoi(argv[++i]);
     else if (word == "--threads" && i + 1 < argc) bench::use_threads(std::atoi(argv[++i]), options);
@@ -91,38 +94,44 @@ int main(int argc, char** argv) {
   if (!session) return fail(session.error());
   session->initialize(1);
 
-  decode_batch batch;
-  for (int k = 0; k < slots; ++k) {
-    for (int t = 0; t < each; ++t) {
-      batch.tokens.push_back(std::int32_t(iso::philox(1, std::uint64_t(k), std::uint32_t(t), 0)[0] % std::uint32_t(size.vocab)));
-      batch.sequence.push_back(k);
-      batch.position.push_back(cached + t);
+  const auto measure = [&] {
+    decode_batch batch;
+    for (int k = 0; k < slots; ++k) {
+      for (int t = 0; t < each; ++t) {
+        batch.tokens.push_back(std::int32_t(iso::philox(1, std::uint64_t(k), std::uint32_t(t), 0)[0] % std::uint32_t(size.vocab)));
+        batch.sequence.push_back(k);
+        batch.position.push_back(cached + t);
+      }
+      if (prompt > 0) batch.rows.push_back((k + 1) * each - 1);
     }
-    if (prompt > 0) batch.rows.push_back((k + 1) * each - 1);
-  }
-  std::vector<double> times;
-  const double processor = bench::processor_seconds();
-  constexpr int pieces = 5;
-  for (int piece = 0; piece <= pieces; ++piece) {  // the first one warms up
-    iso::pending_step last;
-    const double began = seconds();
-    for (int i = 0; i < runs; ++i) last = session->submit(batch, {});
-    static_cast<void>(session->collect(last));
-    if (piece > 0) times.push_back((seconds() - began) / runs);
-    if (auto r = session->status(); !r) return fail(r.error());
-  }
-  std::vector<double> alone;  // from the start of a run to its end
-  for (int i = 0; i < runs; ++i) {
-    const double began = seconds();
-    static_cast<void>(session->collect(session->submit(batch, {})));
-    alone.push_back(seconds() - began);
-  }
-  const double processor_msec = 1e3 * (bench::processor_seconds() - processor) / (runs * (pieces + 2));
-  std::sort(times.begin(), times.end());
-  const double usec = 1e6 * times[pieces / 2];
-  std::printf("%s %s %s B=%d, %d cached: %.1f us/run (least %.1f; alone %.1f), %.0f tokens/s, %zu launches, %.3f ms of processor time\n",
-              std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), argv[1], slots, cached, usec,
-              1e6 * times[0], 1e6 * bench::median(alone), 1e6 * slots * each / usec, session->launches().size(), processor_msec);
+    std::vector<double> times;
+    const double processor = bench::processor_seconds();
+    constexpr int pieces = 5;
+    for (int piece = 0; piece <= pieces; ++piece) {  // the first one warms up
+      iso::pending_step last;
+      const double began = seconds();
+      for (int i = 0; i < runs; ++i) last = session->submit(batch, {});
+      static_cast<void>(session->collect(last));
+      if (piece > 0) times.push_back((seconds() - began) / runs);
+    }
+    std::vector<double> alone;  // from the start of a run to its end
+    for (int i = 0; i < runs; ++i) {
+      const double began = seconds();
+      static_cast<void>(session->collect(session->submit(batch, {})));
+      alone.push_back(seconds() - began);
+    }
+    const double processor_msec = 1e3 * (bench::processor_seconds() - processor) / (runs * (pieces + 2));
+    std::sort(times.begin(), times.end());
+    const double usec = 1e6 * times[pieces / 2];
+    std::printf("%s %s %s B=%d, %d cached: %.1f us/run (least %.1f; alone %.1f), %.0f tokens/s, %zu launches, %.3f ms of processor time\n",
+                std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), argv[1], slots, cached, usec,
+                1e6 * times[0], 1e6 * bench::median(alone), 1e6 * slots * each / usec, session->launches().size(), processor_msec);
+    std::fflush(stdout);
+  };
+  if (!asks) measure();
+  while (asks && std::scanf("%d %d", &cached, &runs) == 2)
+    if (cached >= 0 && cached + each <= size.context && runs > 0) measure();
+  if (auto r = session->status(); !r) return fail(r.error());
   if (readback) {
     using storage = typename target::precision::storage;
     auto logits = session->template output<storage>("output");

@@ -36,10 +36,25 @@ def ran(command):
     return done.stdout, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def ours(kind, flags, cached, *more):
-    weights = [] if kind == "f32" else ["--weights", kind]
-    out, _ = ran([args.bench, "gpt2-124m", "1", str(cached), *more, "--threads", str(args.threads), *weights, *flags])
-    return float(re.search(r"([0-9.]+) us/run", out)[1]) / 1e3, float(re.search(r"([0-9.]+) ms of processor", out)[1])
+class Ours:
+    """bench_decode --ask in a process of its own, which makes its weights at its start, beside others."""
+
+    def __init__(self, kind, flags, *more):
+        weights = [] if kind == "f32" else ["--weights", kind]
+        self.process = subprocess.Popen([args.bench, "gpt2-124m", "1", "0", *more, "--threads", str(args.threads), "--ask", *weights, *flags],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, cached, runs):
+        self.process.stdin.write(f"{cached} {runs}\n")
+        self.process.stdin.flush()
+
+    def answer(self):
+        out = self.process.stdout.readline()
+        return float(re.search(r"([0-9.]+) us/run", out)[1]) / 1e3, float(re.search(r"([0-9.]+) ms of processor", out)[1])
+
+    def __call__(self, cached, runs):
+        self.ask(cached, runs)
+        return self.answer()
 
 
 def llama(kind, *more):
@@ -69,14 +84,19 @@ def row(what, kind, runs):
 
 
 print("weights, cached, threads: ms a token, or a prompt, by the clock (by processor time)", flush=True)
+arithmetic = {kind: OURS if kind.startswith("q") else {"exact": []} for kind in args.formats}
+decoders = {(kind, name): Ours(kind, flags) for kind in args.formats for name, flags in arithmetic[kind].items()}
+readers = {(kind, name): Ours(kind, flags, "--prompt", str(args.prompt))
+           for kind in args.formats for name, flags in arithmetic[kind].items() if args.prompt}
+for act in (lambda p: p.ask(0, 1), lambda p: p.answer()):  # all make their weights at once, before any is measured
+    for program in [*decoders.values(), *readers.values()]:
+        act(program)
 for kind in args.formats:
-    arithmetic = OURS if kind.startswith("q") else {"exact": []}
     for cached in args.cached:
-        runs = {name: lambda flags=flags: ours(kind, flags, cached, "8") for name, flags in arithmetic.items()}
+        runs = {name: lambda name=name: decoders[kind, name](cached, 8) for name in arithmetic[kind]}
         row(f"{cached} cached", kind, runs | {"llama.cpp": lambda: theirs(kind, cached)})
     if args.prompt:
-        whole = ["1", "--prompt", str(args.prompt)]
-        runs = {name: lambda flags=flags: ours(kind, flags, 0, *whole) for name, flags in arithmetic.items()}
+        runs = {name: lambda name=name: readers[kind, name](0, 1) for name in arithmetic[kind]}
 
         def prompt():
             rate, _ = llama(kind, "-p", str(args.prompt), "-n", "0", "-b", str(args.prompt), "-ub", str(args.prompt))
