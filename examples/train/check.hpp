@@ -125,6 +125,7 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
     refuse("input.vocab", "is " + std::to_string(s.input.vocab) + ", and the text decides the vocabulary",
            "leave it out, or give --data tokens");
   if (ok && s.folder.partial && s.folder.from.empty()) refuse("folder.partial", "has no folder to load from", "give --from");
+  if (ok && !s.folder.adapters.empty() && s.folder.from.empty()) refuse("folder.adapters", "has no model to adapt", "give --from");
   if (ok && !s.folder.save_adapters.empty() && t.lora == 0) refuse("folder.save_adapters", "has no adapters to save", "give --lora");
   if (ok && !s.folder.save_adapters.empty() && s.folder.from.empty())
     refuse("folder.save_adapters", "are for a model that begins at random and is not saved in a folder", "give --from");

@@ -92,11 +92,11 @@ inline isotope::result<configuration> configure(isotope::config::sources given) 
     c.loaded = *std::move(first);
     return c;
   }
-  if (const std::string& from = first->value.folder.from; !from.empty()) {
+  if (!first->value.folder.from.empty()) {
     if (!first->size.empty())
       return isotope::fail(isotope::errc::invalid_argument, "contradicts --from, whose folder has the sizes", "--size " + first->size,
                            "leave it out");
-    auto source = open_source(from);
+    auto source = open_source(first->value.folder);
     if (!source) return std::move(source).error();
     c.source = *std::move(source);
     given.base = layer_of(*c.source, *first);

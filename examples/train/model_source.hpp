@@ -1,5 +1,5 @@
 #pragma once
-/// --from, --save-hf and --save-adapters: the model begins as one in a folder of Hugging Face, and ends in one.
+/// --from, --adapters, --save-hf and --save-adapters: the model begins as one in a folder of Hugging Face, and ends in one.
 #include "../support/trained_model.hpp"
 #include "settings.hpp"
 
@@ -9,6 +9,7 @@
 #include <isotope/interop/adapters.hpp>
 #include <isotope/interop/decoder_folder.hpp>
 #include <isotope/interop/gpt2_folder.hpp>
+#include <isotope/interop/load_adapters.hpp>
 #include <isotope/interop/tuned_folder.hpp>
 #include <isotope/io/json_text.hpp>
 #include <isotope/io/tokenizer_file.hpp>
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,10 +25,11 @@
 
 namespace train_program {
 
-/// The folder that a run begins from.
+/// The folders that a run begins from.
 struct model_source {
   isotope::io::model_folder folder;
   isotope::interop::decoder_config config;
+  std::optional<isotope::interop::lora_folder> adapters;
 
   /// Null: the model is no GPT-2.
   const isotope::interop::gpt2_config* gpt2() const { return std::get_if<isotope::interop::gpt2_config>(&config); }
@@ -42,13 +45,23 @@ struct model_source {
   static constexpr std::array<std::string_view, 2> names_of_tokenizers = {"tokenizer.json", "merges.txt"};  // a decoder's is byte-level BPE
 };
 
-/// @error as io::open_model and interop::read_decoder_config
-inline isotope::result<model_source> open_source(const std::string& path) {
-  auto folder = isotope::io::open_model(path);
+/// @error as io::open_model, interop::read_decoder_config and interop::open_lora
+inline isotope::result<model_source> open_source(const folder_settings& s) {
+  auto folder = isotope::io::open_model(s.from);
   if (!folder) return std::move(folder).error();
   auto config = isotope::interop::read_decoder_config(*folder);
   if (!config) return std::move(config).error();
-  return model_source{*std::move(folder), *std::move(config)};
+  model_source out{*std::move(folder), *std::move(config), {}};
+  if (s.adapters.empty()) return out;
+  auto adapters = isotope::interop::open_lora(s.adapters);
+  if (!adapters) return std::move(adapters).error();
+  out.adapters = *std::move(adapters);
+  return out;
+}
+
+/// The layers of a folder's adapters, as --lora-targets calls them.
+inline std::string_view targets_of(const isotope::interop::lora_folder& adapters) {
+  return isotope::interop::lora_targets_of(adapters).size() == isotope::interop::lora_all.size() ? "all" : "attention";
 }
 
 /// The settings that follow from a folder: sizes, and a rate for weights that are trained already, or for adapters (as Hu et al. 2021,
@@ -69,7 +82,13 @@ inline isotope::config::layer layer_of(const model_source& from, const isotope::
       from.config);
   if (const auto* c = from.gpt2(); c != nullptr && c->one_dropout) add("model.dropout", isotope::io::number_text(c->size.dropout));
   add("training.batch", "4");
-  const bool adapts = asked.value.training.lora > 0;
+  if (from.adapters) {
+    for (const auto& [key, value] : {std::pair{"training.lora", std::to_string(from.adapters->rank)},
+                                     {"training.lora_alpha", isotope::io::number_text(from.adapters->alpha)},
+                                     {"training.lora_targets", std::string(targets_of(*from.adapters))}})
+      out.push_back({key, value, isotope::config::written_as::raw, "folder " + from.adapters->path});
+  }
+  const bool adapts = asked.value.training.lora > 0 || from.adapters;
   add("training.learning_rate", adapts ? "2e-4" : "5e-5");
   add("training.min_learning_rate", adapts ? "2e-5" : "5e-6");
   for (const isotope::config::setting& s : asked.settings) {
@@ -104,6 +123,15 @@ inline isotope::result<void> check_source(const model_source& from, const isotop
         same("model.context", m.context, c.size.context);
       },
       from.config);
+  if (from.adapters) {
+    const training_settings& t = loaded.value.training;
+    const isotope::interop::lora_folder& a = *from.adapters;
+    const auto keep = [&](std::string_view key, bool equal, const std::string& is, const std::string& theirs) {
+      if (!equal) refuse(key, "is " + is + ", that of the adapters in " + a.path + " " + theirs, "leave it out, or leave --adapters out");
+    };
+    keep("training.lora", t.lora == a.rank, std::to_string(t.lora), std::to_string(a.rank));
+    keep("training.lora_alpha", t.lora_alpha == a.alpha, isotope::io::number_text(t.lora_alpha), isotope::io::number_text(a.alpha));
+  }
   if (from.gpt2() == nullptr && m.dropout != 0)
     refuse("model.dropout",
            "is " + isotope::io::number_text(m.dropout) + ", and a " + std::string(from.folder.family.name) + " drops nothing",
@@ -147,8 +175,8 @@ inline std::string identity_of(const support::trained_model& model, const settin
          ",\"targets\":" + isotope::io::json_string(s.training.lora_targets) + "},\"of\":" + text + "}";
 }
 
-/// Loads the weights into a session that was initialised. Returns a line that says what was loaded.
-/// @error as interop::match_decoder, accept and load_weights
+/// Loads the weights, and the adapters if there are any, into a session that was initialised. Returns a line that says what was loaded.
+/// @error as interop::match_decoder, accept, load_weights and load_adapters
 template <class Session>
 isotope::result<std::string> load_source(Session& session, const model_source& from, const support::trained_model& model, bool partial) {
   isotope::interop::without_adapters to(session, model.adapters);
@@ -158,8 +186,12 @@ isotope::result<std::string> load_source(Session& session, const model_source& f
   if (auto r = isotope::interop::accept(from.folder, *match, partial); !r) return std::move(r).error();
   if (auto r = isotope::interop::load_weights(to, from.folder, *match); !r) return std::move(r).error();
   const std::string rest = text_of(*match);
-  return "loaded " + std::to_string(match->complete) + " of " + std::to_string(to.parameters().size()) + " parameters from " +
-         from.folder.path + (rest.empty() ? "" : "; " + rest);
+  std::string line = "loaded " + std::to_string(match->complete) + " of " + std::to_string(to.parameters().size()) + " parameters from " +
+                     from.folder.path + (rest.empty() ? "" : "; " + rest);
+  if (!from.adapters) return line;
+  const auto read = isotope::interop::load_adapters(session, *from.adapters, model.adapters, model.size, partial);
+  if (!read) return read.error();
+  return line + "\nloaded " + std::to_string(*read) + " tensors of adapters from " + from.adapters->path;
 }
 
 /// Checks at the start that the folders for the model and its adapters can be made, and that nothing is lost there.

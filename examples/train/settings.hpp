@@ -45,7 +45,8 @@ struct input_settings {
 
 /// Folders of Hugging Face.
 struct folder_settings {
-  std::string from;  // the run begins with the weights there
+  std::string from;      // the run begins with the weights there
+  std::string adapters;  // and with the adapters here
   bool partial = false;
   std::string save_hf;        // the last weights are saved there
   std::string save_adapters;  // and the last adapters here
@@ -107,7 +108,7 @@ BOOST_HANA_ADAPT_STRUCT(train_program::training_settings, steps, seed, batch, le
                         min_learning_rate, warmup, beta1, beta2, epsilon, weight_decay, clip, eval_every, patience, non_finite, update,
                         recompute, head_chunks, lora, lora_alpha, lora_targets, shuffle_window);
 BOOST_HANA_ADAPT_STRUCT(train_program::input_settings, text, data, vocab);
-BOOST_HANA_ADAPT_STRUCT(train_program::folder_settings, from, partial, save_hf, save_adapters);
+BOOST_HANA_ADAPT_STRUCT(train_program::folder_settings, from, adapters, partial, save_hf, save_adapters);
 BOOST_HANA_ADAPT_STRUCT(train_program::checkpoint_settings, dir, keep, every, resume, stop_after);
 BOOST_HANA_ADAPT_STRUCT(train_program::output_settings, json, plot);
 BOOST_HANA_ADAPT_STRUCT(train_program::watch_settings, dump_nodes, trace, profile, gradients, gradients_every, nan_trace,

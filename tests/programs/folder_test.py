@@ -119,6 +119,40 @@ def test_a_resumed_run_with_adapters_goes_on_with_the_same_bits(f):
     f.run("generate", "--checkpoint", "whole").refused(2, "whole", "a Llama or Qwen", "--model DIR")
 
 
+def test_training_goes_on_from_adapters_that_were_saved(f):
+    rounding = 0 if "PRECISION=f32" in f.run("info", "--version").out else 1e-3  # losses of weights in bf16 depend on the order of their parts
+    still = [*STILL[:-2], "--dropout", "0", "--json", "still.log"]
+    for kind in FAMILIES:
+        source = ["--from", FIXTURES / kind]
+        train(f, *source, *LORA, "--dropout", "0", "--save-adapters", f"{kind}-lora", "--json", "first.log").succeeded()
+        first = validation(f, "first.log")
+        more = [*source, "--adapters", f"{kind}-lora"]
+        done = train(f, *more, *still, "--save-adapters", f"{kind}-again").succeeded()
+        assert f"loaded {16 if kind == 'gpt2' else 28} tensors of adapters from {kind}-lora" in done.out, done.out
+        assert "in adapters of rank 2" in done.out, done.out
+        assert abs(validation(f, "still.log") - first) <= rounding, kind
+        for name in f.names(f"{kind}-lora"):
+            assert f.read(f"{kind}-again/{name}") == f.read(f"{kind}-lora/{name}"), name
+        train(f, *more, "--learning-rate", "5e-3", "--steps", "6", "--dropout", "0", "--json", "second.log").succeeded()
+        assert validation(f, "second.log") < first - 0.01, (kind, validation(f, "second.log"), first)
+    more = ["--from", FIXTURES / "gpt2", "--adapters", "gpt2-lora"]
+    train(f, "--adapters", "gpt2-lora").refused(2, "flag --adapters", "no model to adapt", "--from")
+    train(f, *more[:2], "--adapters", "nowhere").refused(2, "nowhere/adapter_config.json")
+    train(f, *more, "--lora", "3").refused(2, "flag --lora", "is 3", "gpt2-lora 2")
+    train(f, *more, "--lora-alpha", "4").refused(2, "flag --lora-alpha", "is 4", "gpt2-lora 16")
+    train(f, *more, "--lora-targets", "attention").refused(2, "gpt2-lora", "mlp.c_fc.lora_A.weight belongs to no adapter of the model")
+    train(f, "--from", FIXTURES / "llama", "--adapters", "gpt2-lora").refused(2, "gpt2-lora", "is missing", "the adapters of this model")
+    train(f, *more, "--checkpoint-dir", "run", "--stop-after", "1").succeeded()
+    train(f, *more, "--checkpoint-dir", "run", "--resume").succeeded()
+
+    data = bytearray(f.read("llama-lora/adapter_model.safetensors"))
+    size = struct.unpack("<Q", data[:8])[0]
+    key = next(x for n, x in json.loads(data[8:8 + size]).items() if n.endswith("k_proj.lora_A.weight"))
+    data[8 + size + key["data_offsets"][0]] ^= 1
+    f.write("llama-lora/adapter_model.safetensors", bytes(data))
+    train(f, "--from", FIXTURES / "llama", "--adapters", "llama-lora").refused(2, "llama-lora", "q_proj", "k_proj", "differ")
+
+
 def test_a_text_is_encoded_by_the_tokenizer_of_the_folder_which_the_saved_model_keeps(f):
     train(f, "--size", "debug-tiny", "--layers", "1", "--width", "16", "--data", "tokens", "--vocab", "300", *STILL, "--save-hf",
           "base").succeeded()

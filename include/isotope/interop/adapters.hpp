@@ -113,6 +113,40 @@ inline std::string adapter_config_text(const nn::lora& how, const std::string& b
          all + "],\n  \"task_type\": \"CAUSAL_LM\"\n}\n";
 }
 
+namespace detail {
+
+/// What PEFT calls an adapter: one of ours, or the part of it that belongs to one of the weights that a model here has packed into one.
+struct adapter_part {
+  std::size_t a, b;                    // slots of the session
+  std::int64_t rank, in, first, rows;  // A (rank, in); rows [first, first + rows) of B (out, rank)
+  std::string layer;                   // `transformer.h.0.attn.c_attn.`
+  std::string module;                  // `attn.c_attn`: a layer is meant by what follows the number of its block
+};
+
+/// The adapters of a session under the names of transformers, by slots.
+inline std::vector<adapter_part> adapter_parts(std::span<const slot> slots, const decoder_size& size) {
+  std::vector<adapter_part> all;
+  with_stored_names(size, [&](const model::stored_names& names, std::string_view prefix) {
+    for (std::size_t a = 0; a < slots.size(); ++a) {
+      const std::string_view path = slots[a].path.view();
+      if (!path.ends_with(nn::lora_a)) continue;
+      const std::string layer(path.substr(0, path.size() - nn::lora_a.size()));
+      const std::size_t b = slot_of(slots, layer + std::string(nn::lora_b));
+      const std::int64_t out = slots[b].dims[0];
+      for (const model::stored_name& n : names.weights) {
+        const std::int64_t block = model::block_of(n.ours, layer + "weight");
+        if (block < 0) continue;
+        const std::string_view tail = n.theirs.substr(n.theirs.find('#') + 2);
+        all.push_back({a, b, slots[a].dims[0], slots[a].dims[1], out / n.whole * n.first, out / n.whole * n.count,
+                       std::string(prefix) + layer_of(model::in_block(n.theirs, block)), std::string(tail.substr(0, tail.rfind('.')))});
+      }
+    }
+  });
+  return all;
+}
+
+}  // namespace detail
+
 /// Saves the adapters of a decoder as PEFT does: adapter_model.safetensors in F32, then adapter_config.json. Each file is replaced whole or
 /// not at all. The parts of a packed weight have their rows of B, and A each. Host memory holds one adapter.
 /// @error invalid_model: there are no adapters; non_finite: a number is NaN or infinite; write_failed; as the session's read
@@ -133,27 +167,11 @@ result<void> save_adapters(const std::string& folder, Session& session, const nn
     entries.push_back({std::move(name), io::f32_elements, {rows, cols}, 0, std::uint64_t(rows * cols) * sizeof(float)});
     bytes += entries.back().bytes;
   };
-  with_stored_names(size, [&](const model::stored_names& names, std::string_view prefix) {
-    for (std::size_t a = 0; a < slots.size(); ++a) {
-      const std::string_view path = slots[a].path.view();
-      if (!path.ends_with(nn::lora_a)) continue;
-      const std::string layer(path.substr(0, path.size() - nn::lora_a.size()));
-      const std::size_t b = detail::slot_of(slots, layer + std::string(nn::lora_b));
-      const std::int64_t rank = slots[a].dims[0], in = slots[a].dims[1], out = slots[b].dims[0];
-      for (const model::stored_name& n : names.weights) {
-        const std::int64_t block = model::block_of(n.ours, layer + "weight");
-        if (block < 0) continue;
-        const std::string theirs = detail::layer_of(model::in_block(n.theirs, block)),
-                          name = "base_model.model." + std::string(prefix) + theirs;
-        add(a, name + std::string(nn::lora_a), 0, rank, in);
-        add(b, name + std::string(nn::lora_b), out / n.whole * n.first, out / n.whole * n.count, rank);
-        // `layers.0.self_attn.q_proj.`: a layer is meant by what follows the number of its block.
-        const std::string_view tail = n.theirs.substr(n.theirs.find('#') + 2);
-        const std::string module(tail.substr(0, tail.rfind('.')));
-        if (std::find(modules.begin(), modules.end(), module) == modules.end()) modules.push_back(module);
-      }
-    }
-  });
+  for (const detail::adapter_part& p : detail::adapter_parts(slots, size)) {
+    add(p.a, std::string(adapter_prefix) + p.layer + std::string(nn::lora_a), 0, p.rank, p.in);
+    add(p.b, std::string(adapter_prefix) + p.layer + std::string(nn::lora_b), p.first, p.rows, p.rank);
+    if (std::find(modules.begin(), modules.end(), p.module) == modules.end()) modules.push_back(p.module);
+  }
   if (targets.empty()) return fail(errc::invalid_model, "the model has no adapters", folder, "train with --lora");
   auto header = io::safetensors_header(entries, {{"format", "pt"}});
   if (!header) return std::move(header).error();

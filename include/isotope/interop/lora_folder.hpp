@@ -21,12 +21,13 @@
 
 namespace isotope::interop {
 
-inline constexpr std::string_view adapter_weights_name = "adapter_model.safetensors", adapter_config_name = "adapter_config.json";
+inline constexpr std::string_view adapter_weights_name = "adapter_model.safetensors", adapter_config_name = "adapter_config.json",
+                                  adapter_prefix = "base_model.model.";  // before the name of a layer
 
 struct lora_folder {
   std::string path;
   std::int32_t rank = 0;
-  double factor = 0;  // alpha / r
+  double alpha = 0, factor = 0;  // alpha / r
   io::safetensors_file file;
 
   /// The index of a tensor, or their number.
@@ -63,10 +64,31 @@ inline result<lora_folder> open_lora(std::string path) {
   auto file = io::detail::open_shard(path + "/" + std::string(adapter_weights_name));
   if (!file) return std::move(file).error();
   out.path = std::move(path);
+  out.alpha = alpha;
   out.factor = alpha / out.rank;
   out.file = *std::move(file);
   return out;
 }
+
+namespace detail {
+
+/// Says what a folder of adapters has that the model has not, or the other way round: 20 sentences at most.
+inline failure other_adapters(const lora_folder& adapters, std::span<const std::string> wrong) {
+  std::string line;
+  constexpr std::size_t most = 20;
+  for (std::size_t k = 0; k < std::min(most, wrong.size()); ++k) line += (k == 0 ? "" : "; ") + wrong[k];
+  if (wrong.size() > most) line += "; and " + std::to_string(wrong.size() - most) + " more";
+  return fail(errc::model_mismatch, std::move(line), adapters.path, "give the adapters of this model");
+}
+/// Empty if a tensor has this shape and a type that is read; else a sentence that says what it is.
+inline std::string other_shape(const io::tensor_entry& t, std::int64_t rows, std::int64_t cols) {
+  const std::array<std::int64_t, 2> dims = {rows, cols};
+  if (t.dims == std::vector<std::int64_t>(dims.begin(), dims.end()) && io::detail::to_f32(t.type, {}, {})) return {};
+  return t.name + " is " + io::dims_text(t.dims) + " of " + std::string(t.type.name) + ", the model needs " + io::dims_text(dims) +
+         " of F32, F16 or BF16";
+}
+
+}  // namespace detail
 
 /// The adapters of a folder beside the weights that they belong to.
 class matched_lora {
@@ -83,21 +105,18 @@ class matched_lora {
       for (const std::string_view prefix : {"", "transformer.", "model."}) {
         constexpr std::string_view end = "weight";
         if (!name.ends_with(end)) break;
-        const std::string layer = "base_model.model." + std::string(prefix) + name.substr(0, name.size() - end.size());
+        const std::string layer = std::string(adapter_prefix) + std::string(prefix) + name.substr(0, name.size() - end.size());
         const std::size_t a = adapters.find(layer + std::string(nn::lora_a)), b = adapters.find(layer + std::string(nn::lora_b));
         if (a == used.size() && b == used.size()) continue;
         for (const auto& [k, which, rows, cols] : {std::tuple{a, nn::lora_a, std::int64_t(adapters.rank), s.cols},
                                                    std::tuple{b, nn::lora_b, s.rows, std::int64_t(adapters.rank)}}) {
-          const std::array<std::int64_t, 2> dims = {rows, cols};
           if (k == used.size()) {
-            wrong.push_back(layer + std::string(which) + " " + io::dims_text(dims) + " is missing");
+            wrong.push_back(layer + std::string(which) + " " + io::dims_text(std::array{rows, cols}) + " is missing");
             continue;
           }
           used[k] = true;
-          const io::tensor_entry& t = adapters.file.tensors[k];
-          if (t.dims != std::vector<std::int64_t>(dims.begin(), dims.end()) || !io::detail::to_f32(t.type, {}, {}))
-            wrong.push_back(t.name + " is " + io::dims_text(t.dims) + " of " + std::string(t.type.name) + ", the model needs " +
-                            io::dims_text(dims) + " of F32, F16 or BF16");
+          if (std::string other = detail::other_shape(adapters.file.tensors[k], rows, cols); !other.empty())
+            wrong.push_back(std::move(other));
         }
         found = {a, b};
         break;
@@ -108,11 +127,7 @@ class matched_lora {
       if (!used[k]) wrong.push_back(io::detail::shown(adapters.file.tensors[k].name) + " belongs to no weight of the model");
     if (used.empty()) wrong.emplace_back("it has no adapters");
     if (wrong.empty()) return out;
-    std::string line;
-    constexpr std::size_t most = 20;
-    for (std::size_t k = 0; k < std::min(most, wrong.size()); ++k) line += (k == 0 ? "" : "; ") + wrong[k];
-    if (wrong.size() > most) line += "; and " + std::to_string(wrong.size() - most) + " more";
-    return fail(errc::model_mismatch, std::move(line), adapters.path, "give the adapters of this model");
+    return detail::other_adapters(adapters, wrong);
   }
 
   /// w[o, i] += alpha/r (sum over j of b[o, j] a[j, i]), j ascending, in f32, as without_adapters::read.
