@@ -8,6 +8,7 @@
 #include <isotope/plan/dynamic.hpp>
 #include <isotope/plan/report/dispatches.hpp>
 #include <isotope/plan/report/fusion.hpp>
+#include <isotope/plan/report/mesh.hpp>
 #include <isotope/plan/report/steps.hpp>
 #include <isotope/plan/report/trace.hpp>
 
@@ -65,6 +66,7 @@ void describe_load(std::string_view program, const diagnose_settings& s, const D
                       std::to_string(p.totals.region[std::size_t(isotope::value_kind::temp)]) + ", planned in all " +
                       std::to_string(session.planned_bytes()) + ", measured " + std::to_string(session.measured_bytes()) + ", " +
                       std::to_string(isotope::flops_of(p)) + " floating-point operations a run");
+  if (const auto line = isotope::mesh_line(p); !line.empty()) remark(program, line);
   if (p.totals.head_chunks > 1) remark(program, "head in " + std::to_string(p.totals.head_chunks) + " chunks of rows");
   if (const auto why = text_of(p.totals.obstacle); !why.empty()) remark(program, "head in one piece: " + std::string(why));
 }

@@ -15,11 +15,12 @@ TEST(tensor_parallel, gives_a_gpt_with_dropout_the_gradients_and_50_losses_of_on
   for (const int n : {2, 4}) expect_same_training(train<f32_target>(gpt, {mesh_of(1, n), 50, 1, false}), one);
 }
 
-TEST(tensor_parallel, gives_llamas_with_grouped_heads_biases_and_heads_of_their_own_the_gradients_of_one_device) {
-  model::llama other = grouped;
+TEST(tensor_parallel, gives_llamas_with_grouped_heads_biases_norms_and_heads_of_their_own_the_gradients_of_one_device) {
+  model::llama other = grouped, norms = grouped;
   other.tied = false;
   other.qkv_bias = true;
-  for (const auto& s : {grouped, other}) {
+  norms.qk_norm = true;
+  for (const auto& s : {grouped, other, norms}) {
     const model::llama_loss_of llama{s, 3, 16};
     const auto one = train<f32_target>(llama, {mesh_of(1, 1), 5, 1, false});
     for (const int n : {2, 4}) expect_same_training(train<f32_target>(llama, {mesh_of(1, n), 5, 1, false}), one);

@@ -14,6 +14,16 @@ struct divided_ids {
   axis_split rows;
   std::int32_t number = -1, own = -1, valid = -1;
 };
+/// A range of a divided axis that a view took: the gradient of the view puts it back.
+struct divided_range {
+  axis_split along;  // of the axis
+  std::int64_t first = 0, length = 0;
+};
+/// What rules of earlier nodes leave for those of later ones.
+struct sharding_notes {
+  std::vector<divided_ids> ids;
+  std::vector<divided_range> ranges;
+};
 
 /// The argument of an op's `shard`. It provides where the elements of each operand are and their shapes, of all devices together; the rule changes the attributes to
 /// those of one device and says by `yield` where the elements of each output are, or replaces the op by others. Sums that are pending (distribution::partial)
@@ -23,8 +33,8 @@ class sharding {
   using T = tensor<tape>;
 
   constexpr sharding(tape& t, const node& n, const device_mesh& mesh, const std::vector<distribution>& how, const std::vector<shape>& whole,
-                     std::vector<divided_ids>& known)
-      : attr(n.attr), ordinal(n.ordinal), known_ids(known), mesh_(mesh), t_(t), n_(n) {
+                     sharding_notes& kept)
+      : attr(n.attr), ordinal(n.ordinal), notes(kept), mesh_(mesh), t_(t), n_(n) {
     for (int k = 0; k < n.inputs(); ++k) {
       in[std::size_t(k)] = n.in[std::size_t(k)];
       at_[std::size_t(k)] = how[std::size_t(n.in[std::size_t(k)])];
@@ -34,7 +44,7 @@ class sharding {
 
   attributes attr;
   std::uint32_t ordinal;
-  std::vector<divided_ids>& known_ids;
+  sharding_notes& notes;
 
   constexpr tape& machine() const { return t_; }
   constexpr const op_info& op() const { return *n_.op; }

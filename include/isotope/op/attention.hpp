@@ -26,14 +26,17 @@ struct attention_shape {
     }
     message m;
     if (c.heads % s.parts() != 0 || c.kv_heads % s.parts() != 0) {
-      m << c.heads << " heads and " << c.kv_heads << " key-value heads do not divide by tensor " << s.parts() << ": choose a divisor of both";
+      m << c.heads << " heads and " << c.kv_heads << " key-value heads do not divide by tensor " << s.parts()
+        << ": choose a divisor of both";
       s.require(false, m.view());
       return;
     }
-    const std::int64_t D = s.dims(0)[2] / (c.packed ? c.heads + 2 * c.kv_heads : c.heads), all[3] = {c.heads * D, c.kv_heads * D, c.kv_heads * D};
+    const std::int64_t D = s.dims(0)[2] / (c.packed ? c.heads + 2 * c.kv_heads : c.heads),
+                       all[3] = {c.heads * D, c.kv_heads * D, c.kv_heads * D};
     for (int k = 0; k < tensors; ++k) {
       auto want = c.packed ? axis_split::in_groups(2, {all[0], all[1], all[2]}) : axis_split::whole(2, all[k]);
-      if (!s.require(s.divided(k) && s.along(k) == want, "queries, keys and values must be divided by heads, each a group of its own")) return;
+      if (!s.require(s.divided(k) && s.along(k) == want, "queries, keys and values must be divided by heads, each a group of its own"))
+        return;
     }
     if (!s.require(!c.masked || !s.divided(tensors), "the mask is divided")) return;
     c.heads /= s.parts();
@@ -78,7 +81,8 @@ struct attention_grad : attention_shape {
     attention_shape::shard(s);
     if (s.all_whole()) return;
     const int after = operands(c);
-    if (!s.require(s.divided(after) && s.divided(after + 1) && s.divided(after + 2) && s.along(after + 2) == s.along(after), "the result is divided otherwise"))
+    if (!s.require(s.divided(after) && s.divided(after + 1) && s.divided(after + 2) && s.along(after + 2) == s.along(after),
+                   "the result is divided otherwise"))
       return;
     for (int k = 0; k < (c.packed ? 1 : 3); ++k) s.yield(k, s.at(k));
   }

@@ -35,7 +35,9 @@ struct attention_constants {
     return {.i = {heads, kv_heads, causal, packed, masked, window, all_heads, first_head}, .f = {scale, dropout}};
   }
   /// The number of head h of batch b among those of all devices, by which dropout draws.
-  constexpr std::int64_t head_number(std::int64_t b, std::int64_t h) const { return first_head + b * (all_heads == 0 ? heads : all_heads) + h; }
+  constexpr std::int64_t head_number(std::int64_t b, std::int64_t h) const {
+    return first_head + b * (all_heads == 0 ? heads : all_heads) + h;
+  }
 };
 
 /// The sizes of an attention step: batches, queries, keys, heads of queries and of keys and values, and elements of a head.

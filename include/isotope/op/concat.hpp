@@ -88,7 +88,8 @@ struct split {
         continue;
       }
       const auto part = group_range::of(s.along(0), k * n, n, s.parts());
-      if (!s.require(part.along.divides() && part.before == k * local, "the parts are not made of whole groups of the divided axis")) return;
+      if (!s.require(part.along.divides() && part.before == k * local, "the parts are not made of whole groups of the divided axis"))
+        return;
       s.yield_divided(int(k), part.along);
     }
   }

@@ -30,7 +30,8 @@ struct cross_entropy_part_grad {
   using gradient_of = struct cross_entropy;
   static constexpr void infer(shape_rule& r) {
     const auto c = constants::of(r.attr);
-    if (r.require(c.classes > 0 && c.classes <= r.dims(0)[-1] && c.all > 0, "the classes of a device are its columns")) r.yield(r.dims(0), r.type(0));
+    if (r.require(c.classes > 0 && c.classes <= r.dims(0)[-1] && c.all > 0, "the classes of a device are its columns"))
+      r.yield(r.dims(0), r.type(0));
   }
   static constexpr void localise(attributes& a, const mesh_position& at) {
     auto c = constants::of(a);
@@ -43,7 +44,8 @@ struct cross_entropy_part_grad {
 constexpr void cross_entropy_grad::shard(sharding& s) {
   if (s.all_whole()) return;
   const auto along = s.along(0);
-  if (!s.require(s.divided(0) && along.axis == s.dims(0).rank - 1 && along.padded, "classes must be divided by axis_split::with_padding")) return;
+  if (!s.require(s.divided(0) && along.axis == s.dims(0).rank - 1 && along.padded, "classes must be divided by axis_split::with_padding"))
+    return;
   const cross_entropy_part_grad::constants c{.classes = along.each, .all = along.size()};
   const auto r = s.machine().record(info<cross_entropy_part_grad>, {s.in.data(), std::size_t(s.inputs())}, c, place::current(), 0);
   s.replace(0, {&s.machine(), r.out[0]}, s.at(0));
@@ -57,7 +59,8 @@ constexpr void cross_entropy_grad::shard(sharding& s) {
 constexpr void cross_entropy_of_parts(sharding& s) {
   if (s.all_whole()) return;
   const auto along = s.along(0);
-  if (!s.require(s.divided(0) && along.axis == s.dims(0).rank - 1 && along.padded && !s.divided(1), "classes must be divided by axis_split::with_padding") ||
+  if (!s.require(s.divided(0) && along.axis == s.dims(0).rank - 1 && along.padded && !s.divided(1),
+                 "classes must be divided by axis_split::with_padding") ||
       !s.require(op::cross_entropy::constants::of(s.attr).classes == along.size(), "some columns of the divided logits are not classes"))
     return;
   tape& t = s.machine();
@@ -67,17 +70,21 @@ constexpr void cross_entropy_of_parts(sharding& s) {
   const std::int64_t R = rows.count(), p = s.parts();
   const dtype accum = accum_of(t.program());
   const op::own_rows own(s, targets, along);
-  const auto local = apply_op<op::cross_entropy>(&t, {logits.id, targets.id}, op::cross_entropy::constants{.classes = along.each, .all = along.size()}, at);
+  const auto local = apply_op<op::cross_entropy>(&t, {logits.id, targets.id},
+                                                 op::cross_entropy::constants{.classes = along.each, .all = along.size()}, at);
   const auto picked = take_along(logits, op::own_rows::of_rows(own.ids(own.zero)));
-  const auto target = where(own.is(own.own), cast(reshape(picked, rows), accum), own.zero);
+  const auto here = own.is(own.own), logit_here = cast(reshape(picked, rows), accum), target = where(here, logit_here, own.zero);
   const auto row = [&](std::int32_t v) { return reshape(tensor<tape>{&t, v}, {1, R}); };
-  const auto three = concat<tape>({row(local.out[1]), row(local.out[2]), row(target.id)}, 0);                                      // (3,R)
-  const auto all = apply<op::all_gather>(at, op::collective_constants{.group = std::int64_t(rank_group::tensor), .ranks = p}, three);  // (p,3,R)
-  const auto tops = narrow(all, 1, 0, 1), sums = narrow(all, 1, 1, 1), logit = narrow(all, 1, 2, 1);                           // (p,1,R)
-  const auto top = max(tops, {0}, true);                                                                                       // (1,1,R)
-  const auto e = sum(mul(sums, exp(sub(tops, top))), {0}, true), x = sum(logit, {0}, true);                // (1,1,R)
+  const auto largest = row(local.out[1]), total = row(local.out[2]), hit = row(target.id),
+             three = concat<tape>({largest, total, hit}, 0);  // (3,R)
+  const auto all =
+      apply<op::all_gather>(at, op::collective_constants{.group = std::int64_t(rank_group::tensor), .ranks = p}, three);  // (p,3,R)
+  const auto tops = narrow(all, 1, 0, 1), sums = narrow(all, 1, 1, 1), logit = narrow(all, 1, 2, 1);                      // (p,1,R)
+  const auto top = max(tops, {0}, true);                                                                                  // (1,1,R)
+  const auto e = sum(mul(sums, exp(sub(tops, top))), {0}, true), x = sum(logit, {0}, true);                               // (1,1,R)
   const auto of_rows = [&](tensor<tape> v) { return reshape(v, rows); };
-  const auto losses = where(own.is(own.valid), of_rows(add(log(e), sub(top, x))), own.zero);
+  const auto logs = log(e), rest = sub(top, x), each = of_rows(add(logs, rest)), counts = own.is(own.valid),
+             losses = where(counts, each, own.zero);
   const auto counted = sum(own.valid), fewest = where(less(counted, own.one), own.one, counted);
   s.replace(0, div(sum(losses), fewest));
   s.replace(1, of_rows(top));

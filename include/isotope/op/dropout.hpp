@@ -11,7 +11,9 @@ struct dropout {
     std::int64_t run = 0;     // so many elements here have numbers that follow one another; 0: all
     std::int64_t stride = 0;  // from the number of the first element of a run to that of the next run's
     std::int64_t step = 0;    // before `localise`: what `first` grows by with each tensor index
-    static constexpr constants of(const attributes& a) { return {.p = a.f[0], .first = a.i[0], .run = a.i[1], .stride = a.i[2], .step = a.i[3]}; }
+    static constexpr constants of(const attributes& a) {
+      return {.p = a.f[0], .first = a.i[0], .run = a.i[1], .stride = a.i[2], .step = a.i[3]};
+    }
     constexpr operator attributes() const { return {.i = {first, run, stride, step}, .f = {p}}; }
     /// The number of element i.
     constexpr std::int64_t number(std::int64_t i) const { return first + (run == 0 ? i : i / run * stride + i % run); }

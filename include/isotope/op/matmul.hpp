@@ -87,7 +87,8 @@ struct matmul {
     if (in_a == -1 && in_b == -2 && s.along(0).same_pieces(s.along(1))) return s.yield(0, distribution::partial());
     if (in_a == -2 && in_b == 0) return s.yield_divided(0, s.along(0).moved_to(y - 2));
     if (in_a == 0 && in_b == -1) return s.yield_divided(0, s.along(1).moved_to(y - 1));
-    const bool batches = in_a < -2 && (in_b == in_a ? s.along(0).same_pieces(s.along(1)) : in_b == 0 && (b < -in_a || s.dims(1)[b + in_a] == 1));
+    const bool batches =
+        in_a < -2 && (in_b == in_a ? s.along(0).same_pieces(s.along(1)) : in_b == 0 && (b < -in_a || s.dims(1)[b + in_a] == 1));
     if (batches) return s.yield_divided(0, s.along(0).moved_to(y + in_a));
     s.require(false, "the inner axis of one operand is divided otherwise than that of the other");
   }

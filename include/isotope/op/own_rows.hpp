@@ -20,19 +20,24 @@ struct own_rows {
   constexpr own_rows(sharding& s, tensor<tape> ids, const axis_split& rows)
       : zero(constant(s.machine(), 0)), one(constant(s.machine(), 1)) {
     tape& t = s.machine();
-    for (const auto& k : s.known_ids)
+    for (const auto& k : s.notes.ids)
       if (k.ids == ids.id && k.rows == rows) {
         number = {&t, k.number}, own = {&t, k.own}, valid = {&t, k.valid};
         return;
       }
     const dtype type = zero.type();
     const fill::constants first{.dims = {}, .format = type, .per_rank = double(rows.each)};
+    // One op a line: C++ leaves the order of a call's arguments open, and plans made by the compiler and at run time are to have the same order.
     const auto id = isotope::cast(ids, type), each = constant(t, double(rows.each)), all = constant(t, double(rows.size()));
-    number = isotope::sub(id, {&t, apply_op<fill>(&t, {}, first, place::current()).out[0]});
-    const auto below = [&](tensor<tape> x, tensor<tape> limit, tensor<tape> then) { return isotope::where(isotope::less(x, limit), then, zero); };
-    valid = isotope::where(isotope::less(id, zero), zero, below(id, all, one));
-    own = isotope::where(isotope::less(number, zero), zero, below(number, each, valid));  // the rows of the last device end with the table
-    s.known_ids.push_back({ids.id, rows, number.id, own.id, valid.id});
+    const tensor<tape> start{&t, apply_op<fill>(&t, {}, first, place::current()).out[0]};
+    number = isotope::sub(id, start);
+    const auto between = [&](tensor<tape> x, tensor<tape> limit, tensor<tape> then) {  // `then` where 0 <= x < limit, else 0
+      const auto low = isotope::less(x, zero), high = isotope::less(x, limit), some = isotope::where(high, then, zero);
+      return isotope::where(low, zero, some);
+    };
+    valid = between(id, all, one);
+    own = between(number, each, valid);  // the rows of the last device end with the table
+    s.notes.ids.push_back({ids.id, rows, number.id, own.id, valid.id});
   }
   static constexpr tensor<tape> constant(tape& t, double x) { return isotope::fill(t, {}, accum_of(t.program()), x); }
   constexpr tensor<tape> is(tensor<tape> number_of_truth) const { return isotope::less(zero, number_of_truth); }

@@ -57,7 +57,7 @@ class distributor {
   std::vector<shape> dims_;        // by value: its shape on all devices together
   std::vector<dtype> type_;        // by value: its format before it became a pending sum
   std::vector<std::int32_t> now_;  // by value: what readers read in its place
-  std::vector<divided_ids> known_ids_;
+  sharding_notes notes_;
   std::vector<axis_split> wanted_;  // by value: how a constant is divided that a gradient is added to
 
   constexpr value& at(std::int32_t v) { return t_.g.values[std::size_t(v)]; }
@@ -174,7 +174,7 @@ class distributor {
     }
     for (int k = 0; k < n.inputs() && partial && !all_partial; ++k) n.in[std::size_t(k)] = added_up(n.in[std::size_t(k)]);
     t_.block = n.block;
-    sharding s(t_, n, mesh_, how_, dims_, known_ids_);
+    sharding s(t_, n, mesh_, how_, dims_, notes_);
     if (partial && all_partial) s.yield(0, distribution::partial());
     else if (n.op->shard != nullptr) n.op->shard(s);
     else if (n.op->kind == op_kind::elementwise) op::shard_elementwise(s);
