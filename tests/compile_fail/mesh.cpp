@@ -5,4 +5,5 @@
 namespace iso = isotope;
 
 using loss = iso::model::gpt_loss<iso::model::gpt{1, 4, 96, 65, 8}, 1, 8>;
-template struct iso::training<loss, iso::target<iso::backend::cpu, iso::precision::f32>, iso::training_options{.mesh = {.data = 1, .tensor = 5}}>;
+template struct iso::training<loss, iso::target<iso::backend::cpu, iso::precision::f32>,
+                              iso::training_options{.mesh = {.data = 1, .tensor = 5}}>;

@@ -30,8 +30,10 @@ template <class T> struct rank {
   thread_rank &tensor, &data;
 };
 
-/// Calls work(rank) on every rank at the same time.
+/// Calls work(rank) on every rank at the same time. Does nothing where there is no plan.
 template <class T, class Work> void on_mesh(const device_mesh& m, const std::vector<owned_plan>& plans, const Work& work) {
+  for (const auto& p : plans)
+    if (p.plan.steps.empty()) return;
   std::vector<std::shared_ptr<meeting_place>> tensor_groups, data_groups;
   for (int d = 0; d < m.data; ++d) tensor_groups.push_back(std::make_shared<meeting_place>(m.tensor));
   for (int t = 0; t < m.tensor; ++t) data_groups.push_back(std::make_shared<meeting_place>(m.data));

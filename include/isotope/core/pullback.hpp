@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "sharding.hpp"
 #include "tape.hpp"
 
 namespace isotope {

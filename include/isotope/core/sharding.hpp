@@ -19,10 +19,27 @@ struct divided_range {
   axis_split along;  // of the axis
   std::int64_t first = 0, length = 0;
 };
-/// What rules of earlier nodes leave for those of later ones.
+/// What rules of earlier nodes leave for those of later ones: the latest of each, at most `room` of them.
+template <class E> struct latest_notes {
+  static constexpr int room = 32;
+  std::array<E, room> all{};
+  std::int64_t noted = 0;
+  constexpr void note(const E& e) { all[std::size_t(noted++ % room)] = e; }
+  constexpr int size() const { return int(noted < room ? noted : room); }
+  /// Number k of them, the latest first.
+  constexpr const E& operator[](int k) const { return all[std::size_t((noted - 1 - k) % room)]; }
+};
 struct sharding_notes {
-  std::vector<divided_ids> ids;
-  std::vector<divided_range> ranges;
+  latest_notes<divided_ids> ids;
+  latest_notes<divided_range> ranges;
+};
+/// A value of a trace, seen from all devices.
+struct spread_value {
+  distribution how;
+  shape dims;               // on all devices together
+  dtype type = dtype::f32;  // before it became a pending sum
+  std::int32_t now = -1;    // what readers read in its place
+  axis_split wanted;        // how it is divided if it is a constant that a gradient is added to
 };
 
 /// The argument of an op's `shard`. It provides where the elements of each operand are and their shapes, of all devices together; the rule changes the attributes to
@@ -32,13 +49,12 @@ class sharding {
  public:
   using T = tensor<tape>;
 
-  constexpr sharding(tape& t, const node& n, const device_mesh& mesh, const std::vector<distribution>& how, const std::vector<shape>& whole,
-                     sharding_notes& kept)
+  constexpr sharding(tape& t, const node& n, const device_mesh& mesh, const std::vector<spread_value>& values, sharding_notes& kept)
       : attr(n.attr), ordinal(n.ordinal), notes(kept), mesh_(mesh), t_(t), n_(n) {
     for (int k = 0; k < n.inputs(); ++k) {
       in[std::size_t(k)] = n.in[std::size_t(k)];
-      at_[std::size_t(k)] = how[std::size_t(n.in[std::size_t(k)])];
-      dims_[std::size_t(k)] = whole[std::size_t(n.in[std::size_t(k)])];
+      at_[std::size_t(k)] = values[std::size_t(n.in[std::size_t(k)])].how;
+      dims_[std::size_t(k)] = values[std::size_t(n.in[std::size_t(k)])].dims;
     }
   }
 

@@ -307,6 +307,6 @@ class tape {
 
 // These define functions that `record` calls.
 #include "decomposition.hpp"
-#include "sharding.hpp"
 #include "pullback.hpp"
+#include "sharding.hpp"
 #include "state.hpp"

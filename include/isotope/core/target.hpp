@@ -49,7 +49,8 @@ struct kernel_info {
   std::int64_t (*packed)(const step_shapes&) = nullptr;
   bool packs = false;         // of an optimiser update: also updates packed copies of weights
   bool reads_blocks = false;  // of an op with a weight: the kernel reads it in blocks, too (core/quantized.hpp)
-  bool counts_all_elements = false;  // of an op that draws: numbers are drawn by the element's number among those of all devices (op::dropout, op::attention)
+  bool counts_all_elements =
+      false;  // of an op that draws: numbers are drawn by the element's number among those of all devices (op::dropout, op::attention)
   bool takes_addend = false;  // of a gradient: accepts one more operand, which is added to its first result after that is rounded
   /// Whether the kernel, in a step of these shapes with this fused body, can also give the column sums of result `summed`: the sums of its elements
   /// as they are stored, over all axes but the last, in the accumulation format. Null: it cannot.

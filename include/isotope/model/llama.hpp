@@ -108,7 +108,8 @@ template <Machine M, class Tokens> constexpr tensor<M> llama_block(scope<M> s, c
                               nn::parallel::columns({q, kv, kv}));
   x = x + nn::linear(attn / "o_proj", attend(of, attn, g, qkv), g.width, d.residual, false, nn::parallel::rows());
   const auto y = nn::rms_norm(s / "post_attention_layernorm", x, g.epsilon);
-  const auto [gate, up] = split<2>(nn::linear(s / "mlp.gate_up_proj", y, 2 * g.hidden, d.linear, false, nn::parallel::columns({g.hidden, g.hidden})));
+  const auto [gate, up] =
+      split<2>(nn::linear(s / "mlp.gate_up_proj", y, 2 * g.hidden, d.linear, false, nn::parallel::columns({g.hidden, g.hidden})));
   return x + nn::linear(s / "mlp.down_proj", silu(gate) * up, g.width, d.residual, false, nn::parallel::rows());
 }
 

@@ -20,8 +20,7 @@ constexpr std::int64_t parameter_count(const mlp& m) {
 /// in turn.
 template <Machine M> constexpr tensor<M> mlp_logits(scope<M> s, const mlp& m, tensor<M> x) {
   const auto how = [](int l) { return l % 2 == 0 ? nn::parallel::columns() : nn::parallel::rows(); };
-  for (int l = 0; l < m.layers; ++l)
-    x = gelu(nn::linear(s / "hidden" / l, x, m.hidden, square_root(2.0 / double(x.cols())), true, how(l)));
+  for (int l = 0; l < m.layers; ++l) x = gelu(nn::linear(s / "hidden" / l, x, m.hidden, square_root(2.0 / double(x.cols())), true, how(l)));
   return nn::linear(s / "out", x, m.classes, square_root(1.0 / m.hidden), true, m.layers % 2 == 0 ? nn::parallel{} : nn::parallel::rows());
 }
 

@@ -21,7 +21,9 @@ struct parallel {
   axis_split groups{};  // of the columns of y; none: they are one group
 
   static constexpr parallel columns() { return {kind::columns, axis_split::along(0)}; }
-  static constexpr parallel columns(std::initializer_list<std::int64_t> groups) { return {kind::columns, axis_split::in_groups(0, groups)}; }
+  static constexpr parallel columns(std::initializer_list<std::int64_t> groups) {
+    return {kind::columns, axis_split::in_groups(0, groups)};
+  }
   static constexpr parallel rows() { return {kind::rows, axis_split::along(1)}; }
 
   /// Of the weight (out, in), and of the bias (out).

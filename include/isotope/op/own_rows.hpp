@@ -20,8 +20,8 @@ struct own_rows {
   constexpr own_rows(sharding& s, tensor<tape> ids, const axis_split& rows)
       : zero(constant(s.machine(), 0)), one(constant(s.machine(), 1)) {
     tape& t = s.machine();
-    for (const auto& k : s.notes.ids)
-      if (k.ids == ids.id && k.rows == rows) {
+    for (int i = 0; i < s.notes.ids.size(); ++i)
+      if (const divided_ids& k = s.notes.ids[i]; k.ids == ids.id && k.rows == rows) {
         number = {&t, k.number}, own = {&t, k.own}, valid = {&t, k.valid};
         return;
       }
@@ -37,7 +37,7 @@ struct own_rows {
     };
     valid = between(id, all, one);
     own = between(number, each, valid);  // the rows of the last device end with the table
-    s.notes.ids.push_back({ids.id, rows, number.id, own.id, valid.id});
+    s.notes.ids.note({ids.id, rows, number.id, own.id, valid.id});
   }
   static constexpr tensor<tape> constant(tape& t, double x) { return isotope::fill(t, {}, accum_of(t.program()), x); }
   constexpr tensor<tape> is(tensor<tape> number_of_truth) const { return isotope::less(zero, number_of_truth); }

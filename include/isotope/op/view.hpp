@@ -130,7 +130,7 @@ struct narrow {
     if (c.axis != s.along(0).axis) return s.yield(0, s.at(0));
     const auto part = group_range::of(s.along(0), c.first, c.length, s.parts());
     if (!s.require(part.along.divides(), "the range is not made of whole groups of the divided axis")) return;
-    s.notes.ranges.push_back({s.along(0), c.first, c.length});
+    s.notes.ranges.note({s.along(0), c.first, c.length});
     c.first = part.before;
     c.length = part.along.local(s.parts());
     s.attr = c;
@@ -165,7 +165,8 @@ struct pad {
     if (!s.divided(0)) return;
     auto c = constants::of(s.attr);
     if (s.along(0).axis != c.axis) return shard_like_first(s);
-    for (const auto& r : s.notes.ranges) {  // the axis has the groups that it had before a view took this range of it
+    for (int k = 0; k < s.notes.ranges.size(); ++k) {  // the axis has the groups that it had before a view took this range of it
+      const divided_range& r = s.notes.ranges[k];
       if (r.along.axis != c.axis || r.along.size() != c.size || r.first != c.first || r.length != s.dims(0)[int(c.axis)]) continue;
       const auto part = group_range::of(r.along, r.first, r.length, s.parts());
       if (!(part.along == s.along(0))) continue;

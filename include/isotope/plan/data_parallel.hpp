@@ -36,18 +36,21 @@ constexpr std::int32_t piece_of(trace& g, std::int32_t region, const gradient_bu
 
 /// Moves the nodes from `first` on, which were recorded last: node first + k goes behind node after[k].
 constexpr void move_behind(trace& g, std::size_t first, const std::vector<std::int32_t>& after) {
-  std::vector<std::vector<std::int32_t>> behind(first);
-  for (std::size_t k = 0; k < after.size(); ++k) behind[std::size_t(after[k])].push_back(std::int32_t(first + k));
   std::vector<node> nodes;
   nodes.reserve(g.nodes.size());
-  std::vector<std::int32_t> now(g.nodes.size(), 0);
+  std::vector<std::int32_t> now(g.nodes.size(), 0), next(after.size(), -1),
+      newest(first, -1);  // newest: the first one that goes behind a node
+  for (std::size_t k = after.size(); k-- > 0;) {
+    next[k] = newest[std::size_t(after[k])];
+    newest[std::size_t(after[k])] = std::int32_t(k);
+  }
   const auto put = [&](std::size_t i) {
     now[i] = std::int32_t(nodes.size());
     nodes.push_back(g.nodes[i]);
   };
   for (std::size_t i = 0; i < first; ++i) {
     put(i);
-    for (const auto k : behind[i]) put(std::size_t(k));
+    for (auto k = newest[i]; k >= 0; k = next[std::size_t(k)]) put(first + std::size_t(k));
   }
   g.nodes.swap(nodes);
   for (auto& v : g.values)

@@ -53,41 +53,33 @@ class distributor {
   device_mesh mesh_;
   bool wide_;  // pending sums are in accumulation format
   std::int64_t multiple_;
-  std::vector<distribution> how_;  // by value
-  std::vector<shape> dims_;        // by value: its shape on all devices together
-  std::vector<dtype> type_;        // by value: its format before it became a pending sum
-  std::vector<std::int32_t> now_;  // by value: what readers read in its place
+  std::vector<spread_value> values_;
   sharding_notes notes_;
-  std::vector<axis_split> wanted_;  // by value: how a constant is divided that a gradient is added to
 
   constexpr value& at(std::int32_t v) { return t_.g.values[std::size_t(v)]; }
-  constexpr distribution& how(std::int32_t v) { return how_[std::size_t(v)]; }
+  constexpr distribution& how(std::int32_t v) { return values_[std::size_t(v)].how; }
   /// What readers of v read.
   constexpr std::int32_t current(std::int32_t v) const {
-    while (now_[std::size_t(v)] != v) v = now_[std::size_t(v)];
+    while (values_[std::size_t(v)].now != v) v = values_[std::size_t(v)].now;
     return v;
   }
   /// Makes room for values that were recorded.
   constexpr void grow() {
-    for (auto v = how_.size(); v < t_.g.values.size(); ++v) {
-      how_.push_back({});
-      dims_.push_back(t_.g.values[v].dims);
-      type_.push_back(t_.g.values[v].type);
-      now_.push_back(std::int32_t(v));
-      wanted_.push_back({});
-    }
+    for (auto v = values_.size(); v < t_.g.values.size(); ++v)
+      values_.push_back({{}, t_.g.values[v].dims, t_.g.values[v].type, std::int32_t(v), {}});
   }
 
   /// Constants to which the gradient of a divided parameter is added are divided like it.
   constexpr void find_wanted() {
     for (const auto& p : t_.g.params)
-      if (p.split.divides() && p.grad >= 0) wanted_[std::size_t(p.grad)] = p.split;
+      if (p.split.divides() && p.grad >= 0) values_[std::size_t(p.grad)].wanted = p.split;
     for (std::size_t i = t_.g.nodes.size(); i-- > 0;) {
       const node& n = t_.g.nodes[i];
       const auto y = n.out[0];
-      if (n.dead || y < 0 || !wanted_[std::size_t(y)].divides() || (n.op->kind != op_kind::elementwise && n.op->inout != 1)) continue;
+      if (n.dead || y < 0 || !values_[std::size_t(y)].wanted.divides() || (n.op->kind != op_kind::elementwise && n.op->inout != 1))
+        continue;
       for (int k = 0; k < n.inputs(); ++k)
-        if (const auto x = n.in[std::size_t(k)]; at(x).dims == at(y).dims) wanted_[std::size_t(x)] = wanted_[std::size_t(y)];
+        if (const auto x = n.in[std::size_t(k)]; at(x).dims == at(y).dims) values_[std::size_t(x)].wanted = values_[std::size_t(y)].wanted;
     }
   }
 
@@ -119,11 +111,11 @@ class distributor {
     t_.block = at(v).block;
     const auto r =
         t_.record(info<op::all_reduce>, {&v, 1}, op::collective_constants::of(rank_group::tensor, mesh_), place::current(), 0).out[0];
-    const auto y = cast(tensor<tape>{&t_, r}, type_[std::size_t(v)]).id;
+    const auto y = cast(tensor<tape>{&t_, r}, values_[std::size_t(v)].type).id;
     grow();
     if (!t_.ok()) return v;
-    dims_[std::size_t(y)] = dims_[std::size_t(r)] = dims_[std::size_t(v)];
-    now_[std::size_t(v)] = y;
+    values_[std::size_t(y)].dims = values_[std::size_t(r)].dims = values_[std::size_t(v)].dims;
+    values_[std::size_t(v)].now = y;
     return y;
   }
   /// All elements of v on each device.
@@ -134,7 +126,7 @@ class distributor {
     const shape local = at(v).dims;
     message m;
     if (s.groups != 1) {
-      stop(m << "the result " << dims_[std::size_t(v)] << " of the program is divided in groups: return one that is whole");
+      stop(m << "the result " << values_[std::size_t(v)].dims << " of the program is divided in groups: return one that is whole");
       return v;
     }
     const auto x = contiguous(tensor<tape>{&t_, v});
@@ -157,7 +149,7 @@ class distributor {
     const auto g = added_up(current(p.grad));
     if (t_.ok() && (how(g).is_divided() != p.split.divides() || (p.split.divides() && !(how(g).along == p.split)))) {
       message m;
-      stop(m << "the gradient of '" << p.path << "' " << dims_[std::size_t(g)]
+      stop(m << "the gradient of '" << p.path << "' " << values_[std::size_t(g)].dims
              << " is not divided between devices as the parameter is: split the layers that read it");
     }
     return g;
@@ -174,12 +166,12 @@ class distributor {
     }
     for (int k = 0; k < n.inputs() && partial && !all_partial; ++k) n.in[std::size_t(k)] = added_up(n.in[std::size_t(k)]);
     t_.block = n.block;
-    sharding s(t_, n, mesh_, how_, dims_, notes_);
+    sharding s(t_, n, mesh_, values_, notes_);
     if (partial && all_partial) s.yield(0, distribution::partial());
     else if (n.op->shard != nullptr) n.op->shard(s);
     else if (n.op->kind == op_kind::elementwise) op::shard_elementwise(s);
     else if (!s.all_whole()) s.require(false, "it works on whole operands only");
-    if (const auto want = n.outputs() > 0 && n.op->constant ? wanted_[std::size_t(n.out[0])] : axis_split{}; want.divides())
+    if (const auto want = n.outputs() > 0 && n.op->constant ? values_[std::size_t(n.out[0])].wanted : axis_split{}; want.divides())
       divide_fill(s, n, want);
     grow();
     if (!t_.ok()) return;
@@ -189,11 +181,11 @@ class distributor {
     for (int k = 0; k < n.outputs(); ++k) {
       const auto y = n.out[std::size_t(k)];
       if (s.replaced) {
-        now_[std::size_t(y)] = s.given[std::size_t(k)] >= 0 ? s.given[std::size_t(k)] : y;
+        values_[std::size_t(y)].now = s.given[std::size_t(k)] >= 0 ? s.given[std::size_t(k)] : y;
         if (s.given[std::size_t(k)] < 0) continue;
-        dims_[std::size_t(s.given[std::size_t(k)])] = dims_[std::size_t(y)];
+        values_[std::size_t(s.given[std::size_t(k)])].dims = values_[std::size_t(y)].dims;
         how(s.given[std::size_t(k)]) = s.to[std::size_t(k)];
-        type_[std::size_t(s.given[std::size_t(k)])] = at(s.given[std::size_t(k)]).type;
+        values_[std::size_t(s.given[std::size_t(k)])].type = at(s.given[std::size_t(k)]).type;
       } else {
         how(y) = s.to[std::size_t(k)];
       }
@@ -276,7 +268,7 @@ class distributor {
     m << n.op->name << ": " << what << ':';
     for (int k = 0; k < n.inputs(); ++k) {
       const auto v = n.in[std::size_t(k)];
-      m << (k != 0 ? " vs " : " ") << dims_[std::size_t(v)];
+      m << (k != 0 ? " vs " : " ") << values_[std::size_t(v)].dims;
       if (how(v).is_divided()) m << " divided along axis " << int(how(v).along.axis);
     }
     m << ", tensor " << mesh_.tensor;

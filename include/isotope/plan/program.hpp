@@ -124,7 +124,8 @@ constexpr trace trace_inference(const Model& model, bool fused, bool decompose_a
     verify_after(machine, "recording", verify);
   }
   if (machine.ok()) {
-    if (stored == nullptr && beside.mesh.tensor <= 1) pad_rows(machine, T::backend::row_multiple, y.id);  // weights stored narrower are read by matmuls alone
+    if (stored == nullptr && beside.mesh.tensor <= 1)
+      pad_rows(machine, T::backend::row_multiple, y.id);  // weights stored narrower are read by matmuls alone
     verify_after(machine, "pad_rows", verify);
     simplify(machine.g, machine.g.nodes.size());
     verify_after(machine, "simplify", verify);

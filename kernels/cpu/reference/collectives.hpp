@@ -48,7 +48,8 @@ template <class P> struct kernel<op::all_gather_pieces, P, kernels::reference> {
 template <class P> struct kernel<op::reduce_scatter, P, kernels::reference> {
   static void run(const launch& l) {
     const auto x = reference::bytes_of(l.out[0]);
-    reference::with_group(l, [&](communicator& c) { return c.reduce_scatter(x, reference::own_piece(x, c), l.out[0].type, reduction::sum); });
+    reference::with_group(l,
+                          [&](communicator& c) { return c.reduce_scatter(x, reference::own_piece(x, c), l.out[0].type, reduction::sum); });
   }
 };
 

@@ -27,7 +27,8 @@ template <Target T> class queue {
   static constexpr std::size_t frames = 1;
   static constexpr std::int64_t scalar_bytes = sizeof(step_scalars);
 
-  queue(owner threads, const diagnostics& diagnose, const rank_groups& groups) : pool_(std::move(threads)), diagnose_(diagnose), groups_(groups) {}
+  queue(owner threads, const diagnostics& diagnose, const rank_groups& groups)
+      : pool_(std::move(threads)), diagnose_(diagnose), groups_(groups) {}
   const rank_groups& groups() const { return groups_; }
 
   static result<memory> allocate_mapped(const owner&, std::int64_t bytes, memory_use, const std::string&) { return arena::allocate(bytes); }
@@ -56,7 +57,8 @@ template <Target T> class queue {
     here();
     region_bases at{};
     for (std::size_t k = 0; k < at.size(); ++k) at[k] = pointer(base.at[k]);
-    return program(p, at, kernel_table<T>, code_of<T>(), pool_.get(), reinterpret_cast<const step_scalars*>(pointer(base.scalars)), groups_);
+    return program(p, at, kernel_table<T>, code_of<T>(), pool_.get(), reinterpret_cast<const step_scalars*>(pointer(base.scalars)),
+                   groups_);
   }
   result<void> prepare(plan&, std::uint8_t, const std::array<std::int32_t, 16>&) { return {}; }
   result<void> loaded() { return {}; }

@@ -17,14 +17,13 @@ struct rank_groups {
   communicator* of(rank_group g) const { return g == rank_group::tensor ? tensor : data; }
 };
 
-inline std::string text_of(const device_mesh& m) {
-  return "data " + std::to_string(m.data) + ", tensor " + std::to_string(m.tensor);
-}
+inline std::string text_of(const device_mesh& m) { return "data " + std::to_string(m.data) + ", tensor " + std::to_string(m.tensor); }
 /// Checks that a plan is for as many ranks as there are. @error invalid_argument
 inline result<void> fits_mesh(const plan_view& p, const device_mesh& there, std::string_view label) {
   if (p.totals.mesh == there || p.steps.empty()) return {};
   return fail(errc::invalid_argument,
-              "the plan '" + std::string(label) + "' is for a mesh of " + text_of(p.totals.mesh) + ", the device has joined groups of " + text_of(there),
+              "the plan '" + std::string(label) + "' is for a mesh of " + text_of(p.totals.mesh) + ", the device has joined groups of " +
+                  text_of(there),
               "session", "join groups of as many ranks as training_options::mesh says before loading");
 }
 
