@@ -143,11 +143,12 @@ struct dispatch {
   /// the ranges `early`, which it reads before.
   bool starts_early = false;
   std::vector<range> early;
-  std::string_view set;         // the kernel set that runs
-  std::string_view reason{};    // why a faster set does not run; empty: there is none
-  std::string_view matrices{};  // formats that tensor cores take; empty: they are not used
-  std::int32_t step = -1;       // index of the plan's step
-  std::int32_t joined = -1;     // another step that it does, too; -1: none
+  std::string_view set;              // the kernel set that runs
+  std::string_view reason{};         // why a faster set does not run; empty: there is none
+  std::string_view matrices{};       // formats that tensor cores take; empty: they are not used
+  std::int32_t step = -1;            // index of the plan's step
+  std::int32_t joined = -1;          // another step that it does, too; -1: none
+  std::vector<std::int32_t> also{};  // further ones
 
   /// The block sizes that a sweep over `swept` tries: the kernel's own choice and what `swept` becomes here, ascending, without duplicates.
   std::vector<std::int32_t> launch_sizes(std::span<const std::int32_t> swept) const {
@@ -170,6 +171,7 @@ inline std::vector<launch_row> launch_rows(std::span<const dispatch> all, std::s
   for (const dispatch& d : all)
     rows.push_back({.step = d.step,
                     .joined = d.joined,
+                    .also = d.also,
                     .set = d.set,
                     .reason = d.reason,
                     .code = d.function,

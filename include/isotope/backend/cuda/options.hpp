@@ -14,6 +14,7 @@ struct diagnostics : gpu_diagnostics {
   bool large_kernels = false;       // small matmuls run as large ones do, so that tests of small sizes reach their kernels
   bool no_early_start = false;      // kernels start only when those that they wait for have ended
   bool no_joins = false;            // every step has launches of its own
+  bool no_halves = false;           // layers of decoding have five launches each, not two
 };
 using options = basic_device_options<diagnostics>;
 

@@ -14,6 +14,7 @@
 #include "plan_dispatches.hpp"
 #include "step_graph.hpp"
 
+#include <isotope/kernels/cuda/joined/halves.hpp>
 #include <isotope/kernels/cuda/joined/joined.hpp>
 
 namespace isotope::cuda {
@@ -63,6 +64,7 @@ struct plan_recorder {
     if (!device->options.diagnose.no_joins) {
       join_appends(steps);
       join_norms(steps, {p.base[value_kind::output], bytes});
+      if (!device->options.diagnose.no_halves) join_halves(steps, {p.base[value_kind::output], bytes});
     }
     all.insert(all.end(), std::make_move_iterator(steps.begin()), std::make_move_iterator(steps.end()));
     if (p.readback == 0 || bytes == 0 || device->options.diagnose.no_readback) return all;
@@ -177,6 +179,19 @@ struct plan_recorder {
     std::byte* host = nullptr;
   };
   std::vector<mirrored> mirrors_;
+  memory halves_;  // what decode_halves passes on; plans of a session run one after the other, so they share it
+
+  /// Without memory for them, layers keep their launches.
+  void join_halves(std::vector<dispatch>& steps, const range& kept) {
+    decode_halves halves(steps, kept, device->physical().limits);
+    if (!halves.found()) return;
+    if (halves_.address() == 0) {
+      auto m = memory::allocate(device, decode_halves::scratch_bytes, memory_use::device, "isotope halves of layers");
+      if (!m) return;
+      halves_ = *std::move(m);
+    }
+    halves.join(halves_.address());
+  }
 
   std::byte* source_of(const range& to) const {
     for (const mirrored& m : mirrors_)

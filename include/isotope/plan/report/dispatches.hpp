@@ -68,6 +68,7 @@ inline std::string dispatch_report(const plan_view& p, std::span<const launch_ro
       a8 += s.op->is_a8 != nullptr && s.op->is_a8(s.attr) ? 1 : 0;
       launched[std::size_t(l.step)] = true;
       if (l.joined >= 0) launched[std::size_t(l.joined)] = true;
+      for (const std::int32_t k : l.also) launched[std::size_t(k)] = true;
       const operand& o = p.operands[std::size_t(s.operands + s.inputs)];
       number(l.step), cell(s.op->name), cell(body_to_text(p, s)), cell(l.set), cell(reason_of(l, wanted, native_reason));
       cell(s.decomposed ? "common" : "-"), cell(to_text(o.dims)), cell(name_of(o.type));

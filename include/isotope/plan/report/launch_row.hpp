@@ -14,6 +14,7 @@ namespace isotope {
 struct launch_row {
   std::int32_t step = -1;                       // of the plan; -1: the copy of the outputs to the host
   std::int32_t joined = -1;                     // another step that this launch does, too; -1: none
+  std::vector<std::int32_t> also = {};          // further ones
   std::string_view set, reason = {};            // the kernel set that runs; why not a better one, where the kernel knows
   std::string_view code = {};                   // shader or device function; empty: kernels have no names of their own
   std::array<std::uint32_t, 3> groups{};        // workgroups; 0: the device has none

@@ -1,0 +1,241 @@
+#pragma once
+// Attention of the rows of a step by the blocks of a cluster, which have one head together: an eighth of the cached positions each, and the keys and values of the rows,
+// which all of them have in shared memory. Eight threads hold a key or value of 64 elements. Maxima and sums are combined in a fixed order: four groups of a warp, warps,
+// then blocks.
+#include "decode/row_sums.cuh"
+
+namespace isotope::cuda::gpu {
+
+/// The queries, keys and values of the head, of all rows, and the parts of its result from each block of the cluster.
+template <int Rows> struct decode_head_memory {
+  float qkv[Rows][3][decode_head];
+  float sums[Rows][decode_ranks][decode_head];
+  float2 of[Rows][decode_ranks];  // maximum of scores in units of log2, and sum of their powers of two
+  std::uint64_t arrived, summed;
+};
+
+/// A row's cache: which positions this block has, and which rows come on top of them.
+struct decode_place {
+  int slot, own, first, end;
+  bool idle;
+  __device__ decode_place(const decode_attention& a, int row, int rank) {
+    slot = pointer<const std::int32_t>(a.sequence)[row], own = pointer<const std::int32_t>(a.position)[row];
+    idle = slot < 0 || slot >= a.B || own < 0 || own >= a.T;
+    const int count = idle ? 0 : own, each = (count + decode_ranks - 1) / decode_ranks;
+    first = rank * each < count ? rank * each : count;
+    end = first + each < count ? first + each : count;
+  }
+};
+
+/// The scores' maximum and sums of a group of eight threads: each has eight elements of 64.
+struct decode_sums {
+  float top, total = 0.0f, sum[8] = {};
+  __device__ decode_sums() : top(-__builtin_huge_valf()) {}
+
+  /// Adds Count keys and values; `seen`: whether they count.
+  template <int Count>
+  __device__ void add(const float (&q)[8], const uint4 (&keys)[Count], const uint4 (&values)[Count], const bool (&seen)[Count]) {
+    float score[Count], most = top;
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+      float k[8];
+      unpack<bf16>(keys[i], k);
+      float dot = 0.0f;
+#pragma unroll
+      for (int j = 0; j < 8; ++j) dot = fmaf(q[j], k[j], dot);
+      score[i] = dot;
+    }
+#pragma unroll
+    for (int apart = 1; apart < 8; apart *= 2)
+#pragma unroll
+      for (int i = 0; i < Count; ++i) score[i] += __shfl_xor_sync(all_lanes, score[i], apart);
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+      score[i] = seen[i] ? score[i] : -__uint_as_float(0x7f800000u);
+      most = fmaxf(most, score[i]);
+    }
+    const float base = base_of(most), kept = exp2f(top - base);
+    top = most;
+    total *= kept;
+#pragma unroll
+    for (int j = 0; j < 8; ++j) sum[j] *= kept;
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+      const float weight = exp2f(score[i] - base);
+      float v[8];
+      unpack<bf16>(values[i], v);
+      total += weight;
+#pragma unroll
+      for (int j = 0; j < 8; ++j) sum[j] = fmaf(weight, seen[i] ? v[j] : 0.0f, sum[j]);
+    }
+  }
+  /// Combines the four groups of the warp.
+  __device__ void combine() {
+    float most = fmaxf(top, __shfl_xor_sync(all_lanes, top, 8));
+    most = fmaxf(most, __shfl_xor_sync(all_lanes, most, 16));
+    const float scale = exp2f(top - base_of(most));
+    top = most;
+    total *= scale;
+    total += __shfl_xor_sync(all_lanes, total, 8);
+    total += __shfl_xor_sync(all_lanes, total, 16);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      sum[j] *= scale;
+      sum[j] += __shfl_xor_sync(all_lanes, sum[j], 8);
+      sum[j] += __shfl_xor_sync(all_lanes, sum[j], 16);
+    }
+  }
+  __device__ static float base_of(float top) { return top == -__uint_as_float(0x7f800000u) ? 0.0f : top; }
+};
+
+/// Keys and values of one row, which the block's threads read before the launch before has ended: those of groups of eight threads, one after the other.
+template <int Warps> struct decode_keys {
+  static constexpr int groups = 4 * Warps, turns = (decode_most_positions / decode_ranks + groups - 1) / groups;
+  uint4 k[turns], v[turns];
+  bool seen[turns];
+  __device__ void load(const decode_attention& a, const decode_place& p, int head, int H) {
+    const int group = int(threadIdx.x) / 8;
+    const std::int64_t row = (std::int64_t(p.slot) * H + head) * a.T;
+#pragma unroll
+    for (int i = 0; i < turns; ++i) {
+      const int t = p.first + i * groups + group;
+      seen[i] = t < p.end;
+      k[i] = v[i] = uint4{0, 0, 0, 0};
+      if (!seen[i]) continue;
+      const std::int64_t at = (row + t) * decode_head + int(threadIdx.x) % 8 * 8;
+      k[i] = *pointer<const uint4>(a.keys + 2 * at);
+      v[i] = *pointer<const uint4>(a.values + 2 * at);
+    }
+  }
+};
+
+/// The query of a row, its keys and values in shared memory: eight elements for each thread.
+template <int Rows> __device__ inline void decode_query(const decode_head_memory<Rows>& s, int row, float scale, float (&q)[8]) {
+#pragma unroll
+  for (int j = 0; j < 8; ++j) q[j] = scale * s.qkv[row][0][int(threadIdx.x) % 8 * 8 + j];
+}
+/// Adds the key and value of row `from`, in the first group of the warp.
+template <int Rows> __device__ inline void add_row(const decode_head_memory<Rows>& s, int from, const float (&q)[8], decode_sums& sums) {
+  const int at = int(threadIdx.x) % 8 * 8;
+  const uint4 k[1] = {packed_eight(&s.qkv[from][1][at])}, v[1] = {packed_eight(&s.qkv[from][2][at])};
+  const bool seen[1] = {int(threadIdx.x) % 32 < 8};
+  sums.add(q, k, v, seen);
+}
+
+/// Attention of a single row, whose cached keys and values are in registers: all warps have some of them.
+template <int Warps>
+__device__ inline void attend_one(const decode_attention& a, const decode_place& p, const decode_keys<Warps>& cached,
+                                  decode_head_memory<1>& s, int rank) {
+  __shared__ float of_warp[Warps][decode_head];
+  __shared__ float2 tops[Warps];
+  const int t = int(threadIdx.x), lane = t % 32, warp = t / 32;
+  float q[8];
+  decode_query(s, 0, a.scale, q);
+  decode_sums sums;
+  sums.add(q, cached.k, cached.v, cached.seen);
+  if (rank == 0 && warp == 0 && !p.idle) add_row(s, 0, q, sums);
+  sums.combine();
+  if (lane < 8) {
+#pragma unroll
+    for (int j = 0; j < 8; j += 4)
+      *reinterpret_cast<float4*>(&of_warp[warp][8 * lane + j]) = float4{sums.sum[j], sums.sum[j + 1], sums.sum[j + 2], sums.sum[j + 3]};
+  }
+  if (lane == 0) tops[warp] = {sums.top, sums.total};
+  __syncthreads();
+  if (t >= decode_head) return;
+  float top = tops[0].x;
+#pragma unroll
+  for (int w = 1; w < Warps; ++w) top = fmaxf(top, tops[w].x);
+  const float base = decode_sums::base_of(top);
+  float total = 0.0f, sum = 0.0f;
+#pragma unroll
+  for (int w = 0; w < Warps; ++w) {
+    const float scale = exp2f(tops[w].x - base);
+    total = fmaf(tops[w].y, scale, total);
+    sum = fmaf(of_warp[w][t], scale, sum);
+  }
+#pragma unroll
+  for (int to = 0; to < decode_ranks; ++to) {
+    send(&s.sums[0][rank][t], shared_address(&s.summed), std::uint32_t(to), sum);
+    if (t == 0) send(&s.of[0][rank].x, shared_address(&s.summed), std::uint32_t(to), top, total);
+  }
+}
+
+/// Attention of several rows, a warp for each. A row's own key and value, and those of other rows of its sequence that are not behind it, take the place of the cached
+/// ones: of rows with the same position the last one counts.
+template <int Rows> __device__ inline void attend_rows(const decode_attention& a, decode_head_memory<Rows>& s, int head, int H, int rank) {
+  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, group = lane / 8;
+  if (warp >= a.rows.N) return;
+  const decode_place p(a, warp, rank);
+  float q[8];
+  decode_query(s, warp, a.scale, q);
+  decode_sums sums;
+  int replaced[Rows];  // positions of this sequence that rows have; -1: none
+#pragma unroll
+  for (int m = 0; m < Rows; ++m) {
+    const bool same = m < a.rows.N && pointer<const std::int32_t>(a.sequence)[m] == p.slot;
+    replaced[m] = same ? pointer<const std::int32_t>(a.position)[m] : -1;
+  }
+  constexpr int ahead = 4;
+  const std::int64_t row = (std::int64_t(p.slot) * H + head) * a.T;
+#pragma unroll 1
+  for (int t0 = p.first; t0 < p.end; t0 += 4 * ahead) {
+    uint4 k[ahead], v[ahead];
+    bool seen[ahead];
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) {
+      const int t = t0 + 4 * i + group;
+      seen[i] = t < p.end;
+      k[i] = v[i] = uint4{0, 0, 0, 0};
+#pragma unroll
+      for (int m = 0; m < Rows; ++m) seen[i] = seen[i] && replaced[m] != t;
+      if (!seen[i]) continue;
+      const std::int64_t at = (row + t) * decode_head + lane % 8 * 8;
+      k[i] = *pointer<const uint4>(a.keys + 2 * at);
+      v[i] = *pointer<const uint4>(a.values + 2 * at);
+    }
+    sums.add(q, k, v, seen);
+  }
+  int mine = -1;  // the position of the row that this block adds
+#pragma unroll
+  for (int m = 0; m < Rows; ++m) mine = m == rank ? replaced[m] : mine;
+  bool counts = !p.idle && mine >= 0 && mine <= p.own;
+#pragma unroll
+  for (int m = 1; m < Rows; ++m) counts = counts && (m <= rank || replaced[m] != mine);
+  if (counts) add_row(s, rank, q, sums);
+  sums.combine();
+#pragma unroll
+  for (int to = 0; to < decode_ranks; ++to) {
+    if (lane < 8) {
+      send(&s.sums[warp][rank][8 * lane], shared_address(&s.summed), std::uint32_t(to),
+           float4{sums.sum[0], sums.sum[1], sums.sum[2], sums.sum[3]});
+      send(&s.sums[warp][rank][8 * lane + 4], shared_address(&s.summed), std::uint32_t(to),
+           float4{sums.sum[4], sums.sum[5], sums.sum[6], sums.sum[7]});
+    }
+    if (lane == 0) send(&s.of[warp][rank].x, shared_address(&s.summed), std::uint32_t(to), sums.top, sums.total);
+  }
+}
+
+/// Eight elements of the head's result for the thread's row, from `column` on, rounded to bf16. Zeros where nothing counts.
+template <int Rows> __device__ inline uint4 attended(const decode_head_memory<Rows>& s, int N, int column) {
+  const int row = int(threadIdx.x) % 32 / 4;
+  if (row >= N || row >= Rows) return {0, 0, 0, 0};
+  float top = s.of[row][0].x;
+#pragma unroll
+  for (int r = 1; r < decode_ranks; ++r) top = fmaxf(top, s.of[row][r].x);
+  const float base = decode_sums::base_of(top);
+  float total = 0.0f, y[8] = {};
+#pragma unroll
+  for (int r = 0; r < decode_ranks; ++r) {
+    const float scale = exp2f(s.of[row][r].x - base);
+    total = fmaf(s.of[row][r].y, scale, total);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) y[j] = fmaf(s.sums[row][r][column + j], scale, y[j]);
+  }
+  const float inverse = total == 0.0f ? 0.0f : 1.0f / total;
+#pragma unroll
+  for (int j = 0; j < 8; ++j) y[j] *= inverse;
+  return packed<bf16>(y);
+}
+
+}  // namespace isotope::cuda::gpu

@@ -1,0 +1,178 @@
+#pragma once
+// The residual rows of a half: blocks of a cluster add up the parts that the launch before has written, an eighth of the columns each, and pass the sums to each
+// other. Then every warp has what it multiplies: normalised rows, rounded to bf16, as the first operand of mma.sync. A thread reads chunks of eight elements of rows and
+// of weights and passes them on as they are, as in matmul_rows_mma.cu.
+#include "decode/exchange.cuh"
+#include "decode/halves.h"
+#include "device/early.cuh"
+#include "device/mma.cuh"
+#include "rows/teams.cuh"
+#include "rows/vectors.cuh"
+
+namespace isotope::cuda::gpu {
+
+/// Rows in shared memory and what normalises them. `arrived`: the barrier of the rows.
+template <int C, int Rows> struct decode_row_memory {
+  float x[Rows][C];
+  uint4 weight[C / 8], bias[C / 8];
+  float2 moments[Rows];  // mean, 1 / standard deviation
+  std::uint64_t arrived;
+};
+
+/// Element (row, column) of the residual, and the next Wide - 1 ones: the parts in their order.
+template <int C, int Wide> __device__ inline void sum_of_parts(const decode_rows& a, int row, int column, float (&sum)[Wide]) {
+  const std::int64_t at = std::int64_t(row) * C + column;
+  if (a.x != 0) {
+#pragma unroll
+    for (int i = 0; i < Wide; ++i) sum[i] = bf16_value(pointer<const std::uint16_t>(a.x)[at + i]);
+    return;
+  }
+  const float* from = pointer<const float>(a.from) + at;
+  const std::int64_t part = std::int64_t(a.N) * C;
+  float v[decode_most_parts][Wide];
+#pragma unroll
+  for (int p = 0; p < decode_most_parts; ++p) {
+    if (p >= a.parts) continue;
+    if constexpr (Wide == 2) {
+      const float2 two = __ldcg(reinterpret_cast<const float2*>(from + p * part));
+      v[p][0] = two.x, v[p][1] = two.y;
+    } else {
+      v[p][0] = __ldcg(from + p * part);
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < Wide; ++i) sum[i] = v[0][i];
+#pragma unroll
+  for (int p = 1; p < decode_most_parts; ++p)
+#pragma unroll
+    for (int i = 0; i < Wide; ++i)
+      if (p < a.parts) sum[i] += v[p][i];
+}
+
+/// Reads the weights of the normalisation, which depend on no launch.
+template <int C, int Rows> __device__ inline void load_norm(const decode_rows& a, decode_row_memory<C, Rows>& s) {
+  for (int i = int(threadIdx.x); i < C / 8; i += int(blockDim.x)) {
+    copy_async_16(&s.weight[i], pointer<const uint4>(a.norm_weight) + i);
+    copy_async_16(&s.bias[i], pointer<const uint4>(a.norm_bias) + i);
+  }
+}
+/// The rows come to all blocks of the cluster.
+template <int C, int Rows> __device__ inline void gather_rows(const decode_rows& a, decode_row_memory<C, Rows>& s, int rank) {
+  constexpr int own = C / decode_ranks, wide = Rows == 1 ? 1 : 2, items = Rows * own / wide;
+  static_assert(items <= C / 2);
+  const int t = int(threadIdx.x), row = t / (own / wide), column = rank * own + t % (own / wide) * wide;
+  if (t < items && row < a.N) {
+    float sum[wide];
+    sum_of_parts<C, wide>(a, row, column, sum);
+#pragma unroll
+    for (int to = 0; to < decode_ranks; ++to) {
+      if constexpr (wide == 2) send(&s.x[row][column], shared_address(&s.arrived), std::uint32_t(to), sum[0], sum[1]);
+      else send(&s.x[row][column], shared_address(&s.arrived), std::uint32_t(to), sum[0]);
+    }
+  }
+  wait_for_sent(shared_address(&s.arrived));
+}
+/// Mean and 1 / standard deviation of a row, by a warp. Sums are of differences to the first element, so that a large mean costs no digits.
+template <int C> __device__ inline float2 moments_of(const float (&x)[C], float epsilon) {
+  const int lane = int(threadIdx.x) % 32;
+  const float shift = x[0];
+  float sum[2] = {}, square[2] = {};
+#pragma unroll
+  for (int i = 0; i < C / 128; ++i) {
+    const float4 v = reinterpret_cast<const float4*>(x)[lane + 32 * i];
+    const float d[4] = {v.x - shift, v.y - shift, v.z - shift, v.w - shift};
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      sum[k % 2] += d[k];
+      square[k % 2] = fmaf(d[k], d[k], square[k % 2]);
+    }
+  }
+  float all[2] = {sum[0] + sum[1], square[0] + square[1]};
+#pragma unroll
+  for (int apart = 16; apart > 0; apart /= 2)
+#pragma unroll
+    for (int k = 0; k < 2; ++k) all[k] += __shfl_xor_sync(all_lanes, all[k], apart);
+  const float mean = all[0] * (1.0f / C), variance = fmaxf(all[1] * (1.0f / C) - mean * mean, 0.0f);
+  return {mean + shift, rsqrtf(variance + epsilon)};
+}
+/// The moments of all rows, in shared memory behind a barrier; of a single row, every warp computes them.
+template <int C, int Rows> __device__ inline float2 moments_of_rows(const decode_rows& a, decode_row_memory<C, Rows>& s) {
+  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, row = lane / 4;
+  if constexpr (Rows == 1) {
+    return moments_of<C>(s.x[0], a.epsilon);
+  } else {
+    for (int r = warp; r < a.N; r += int(blockDim.x) / 32) {
+      const float2 m = moments_of<C>(s.x[r], a.epsilon);
+      if (lane == 0) s.moments[r] = m;
+    }
+    __syncthreads();
+    return row < a.N ? s.moments[row] : float2{0.0f, 0.0f};
+  }
+}
+/// Eight normalised elements of a row from `column` on; zeros if there is no such row.
+template <int C, int Rows>
+__device__ inline uint4 normalised(const decode_rows& a, const decode_row_memory<C, Rows>& s, int row, const float2& moments, int column) {
+  if (row >= a.N || row >= Rows) return {0, 0, 0, 0};
+  float g[8], b[8], y[8];
+  unpack<bf16>(s.weight[column / 8], g);
+  unpack<bf16>(s.bias[column / 8], b);
+#pragma unroll
+  for (int i = 0; i < 8; ++i) y[i] = fmaf((s.x[row][column + i] - moments.x) * moments.y, g[i], b[i]);
+  return packed<bf16>(y);
+}
+/// Eight numbers of shared memory, rounded to bf16.
+__device__ inline uint4 packed_eight(const float* x) {
+  const float4 u = reinterpret_cast<const float4*>(x)[0], v = reinterpret_cast<const float4*>(x)[1];
+  const float y[8] = {u.x, u.y, u.z, u.w, v.x, v.y, v.z, v.w};
+  return packed<bf16>(y);
+}
+
+/// sums[t] += the products of the rows with rows 8 t and on of weights, over Steps times 32 elements. `w`: the first of them in shared memory, for this thread:
+/// see decode_chunk.
+template <int Tiles, int Steps, int Pitch>
+__device__ inline void multiply_rows(const unsigned char* w, const uint4 (&x)[Steps], float (&sums)[Tiles][4]) {
+#pragma unroll
+  for (int i = 0; i < Steps; ++i) {
+    const std::uint32_t first[4] = {x[i].x, 0, x[i].y, 0}, second[4] = {x[i].z, 0, x[i].w, 0};
+#pragma unroll
+    for (int t = 0; t < Tiles; ++t) {
+      const uint4 y = *reinterpret_cast<const uint4*>(w + 8 * t * Pitch + 64 * i);
+      const std::uint32_t a[2] = {y.x, y.y}, b[2] = {y.z, y.w};
+      mma_16x8x16_bf16(sums[t], first, a);
+      mma_16x8x16_bf16(sums[t], second, b);
+    }
+  }
+}
+/// Where the thread's chunks of a step begin: row lane / 4, elements 8 (lane % 4) and on.
+template <int Pitch> __device__ inline const unsigned char* decode_chunk(const unsigned char* w) {
+  const int lane = int(threadIdx.x) % 32;
+  return w + lane / 4 * Pitch + 16 * (lane % 4);
+}
+/// Starts copying Count rows of Chunks times 16 bytes to shared memory; row i begins at from(i).
+template <int Count, int Chunks, int Pitch, class From> __device__ inline void load_weights(unsigned char* to, const From& from) {
+  for (int i = int(threadIdx.x); i < Count * Chunks; i += int(blockDim.x)) {
+    const int row = i / Chunks, chunk = i % Chunks;
+    copy_async_16(to + row * Pitch + 16 * chunk, reinterpret_cast<const uint4*>(from(row)) + chunk);
+  }
+}
+/// The part of the projection: columns 8 warp and on of this block's, from the inputs x; part 0 has the residual and the bias.
+template <int C, int Rows, int Steps, int Pitch>
+__device__ inline void project_part(const unsigned char* w, const uint4 (&x)[Steps], const decode_rows& a,
+                                    const decode_row_memory<C, Rows>& s, std::uint64_t bias, std::uint64_t to, int part, int rank) {
+  constexpr int own = C / decode_ranks;
+  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, row = lane / 4, column = rank * own + 8 * warp + 2 * (lane % 4);
+  float sums[1][4] = {};
+  multiply_rows<1, Steps, Pitch>(decode_chunk<Pitch>(w + 8 * warp * Pitch), x, sums);
+  if (row >= a.N || row >= Rows) return;
+  float2 y{sums[0][0], sums[0][1]};
+  if (part == 0) {
+    const std::uint32_t b = pointer<const std::uint32_t>(bias)[column / 2];
+    y.x += s.x[row][column] + low_value<bf16>(b);
+    y.y += s.x[row][column + 1] + high_value<bf16>(b);
+  }
+  *reinterpret_cast<float2*>(pointer<float>(to) + (std::int64_t(part) * a.N + row) * C + column) = y;
+}
+/// Waits for this thread's copies to shared memory; those of others are there behind a barrier of the block.
+__device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;\n" ::: "memory"); }
+
+}  // namespace isotope::cuda::gpu

@@ -1,0 +1,237 @@
+#pragma once
+/// Decoding of few tokens with two launches a layer: the five launches of a layer of a GPT whose norms and appends are joined already become an attention half and an MLP
+/// half of native/decode_hopper.cu, and the last norm and the logits a third kernel. The residual passes from half to half in f32, so results differ from those of
+/// separate launches in roundings.
+#include <isotope/kernels/cuda/decode/halves.h>
+#include <isotope/fatbins/decode_hopper.hpp>
+#include <isotope/kernels/cuda/gemm/chain.hpp>
+#include <isotope/kernels/cuda/joined/joined.hpp>
+
+namespace isotope::cuda {
+
+class decode_halves {
+ public:
+  /// Columns of the rows that there are kernels for, and the bytes of scratch memory that all plans of a session share.
+  static constexpr int columns = 768;
+  static constexpr std::int64_t part_bytes = std::int64_t(4) * gpu::decode_most_parts * gpu::decode_most_rows * columns,
+                                scratch_bytes = 2 * part_bytes;
+
+  /// `kept`: bytes that are read after the run.
+  decode_halves(std::vector<dispatch>& all, const range& kept, const device_limits& device) : all_(all), kept_(kept), device_(device) {
+    if (!there()) return;
+    for (std::size_t i = 0; i < all.size() && layers_.empty(); ++i) find(i);
+  }
+  bool found() const { return !layers_.empty(); }
+  std::size_t layers() const { return layers_.size(); }
+
+  /// Replaces the launches by those of the halves, which pass rows on in `scratch`, memory of scratch_bytes.
+  void join(std::uint64_t scratch) {
+    const std::array<std::uint64_t, 2> parts{scratch, scratch + std::uint64_t(part_bytes)};
+    std::vector<dispatch> made;
+    std::uint64_t x = layers_.front().x;
+    for (const layer& l : layers_) {
+      made.push_back(attention_half(l, x, parts[0], parts[1]));
+      made.push_back(mlp_half(l, parts[1], parts[0]));
+      x = 0;
+    }
+    made.push_back(logits(parts[0]));
+    const auto first = all_.begin() + std::ptrdiff_t(first_), end = all_.begin() + std::ptrdiff_t(end_);
+    all_.insert(all_.erase(first, end), std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
+  }
+
+ private:
+  static constexpr std::int64_t C = columns, D = gpu::decode_head, heads = C / D, hidden = 4 * C;
+  struct layer {
+    std::size_t at;  // of its first launch
+    std::uint64_t x, y;
+    gpu::gemm qkv, projection, up, down;
+    gpu::cached_heads attention;
+  };
+  std::vector<dispatch>& all_;
+  range kept_;
+  const device_limits& device_;
+  std::vector<layer> layers_;
+  std::size_t first_ = 0, end_ = 0;
+  gpu::gemm table_{};
+  gpu::gemm_norm last_norm_{};
+
+  bool there() const {
+    return device_.hopper() && fatbins::decode_hopper.there() &&
+           device_.shared_bytes >= gpu::decode_logits_bytes(columns, gpu::decode_most_rows) &&
+           device_.shared_bytes >= gpu::decode_mlp_bytes(columns, gpu::decode_most_rows) &&
+           device_.shared_bytes >= gpu::decode_attention_bytes(columns, gpu::decode_most_rows);
+  }
+  static std::uint64_t out(const gpu::gemm& g) {
+    const int k = g.steps < 1 ? -1 : g.chain[g.steps - 1].store;
+    return k < 0 ? 0 : g.out[k];
+  }
+
+  /// Whether the product adds a bias and then the residual `x`. With a single row, either may come first.
+  static bool adds(gpu::gemm& g, std::uint64_t x) {
+    constexpr auto bf16 = std::int32_t(dtype::bf16);
+    constexpr std::uint32_t add = std::uint32_t(instruction_number(&info<op::add>));
+    bool all = g.finish == gpu::finish_chain && g.steps == 2 && g.product_type == bf16 && g.chain[0].store < 0 && g.chain[1].store >= 0;
+    for (int k = 0; k < 2 && all; ++k) {
+      const gpu::chain_step& s = g.chain[k];
+      all = s.code == add && s.type == bf16 && s.both == 0 && s.operand == k && g.operands[k].type == bf16 && g.operands[k].column != 0;
+    }
+    if (!all || g.out_type[g.chain[1].store] != bf16) return false;
+    if (g.rows == 1 && g.operands[0].at == x) std::swap(g.operands[0], g.operands[1]);
+    return g.operands[1].at == x && (g.rows == 1 || (g.operands[0].row == 0 && g.operands[1].row != 0));
+  }
+  /// A product of whole rows with weights of `N` lines of `K` elements. `fast`: how it ends; case_other: see `adds`.
+  std::optional<gpu::gemm> product(std::size_t i, std::int64_t K, std::int64_t N, std::int32_t fast, bool norm) const {
+    if (i >= all_.size()) return {};
+    const auto g = arguments_in<gpu::gemm>(all_[i], fatbins::matmul_rows_mma);
+    constexpr auto bf16 = std::int32_t(dtype::bf16);
+    if (!g || g->rows < 1 || g->rows > gpu::decode_most_rows || g->depth != K || g->columns != N || g->parts != 1 || g->batches != 1)
+      return {};
+    if (g->swapped != 0 || g->a_cross != 0 || g->alpha != 1 || g->beta != 0 || g->accumulate != 0 || g->a.type != bf16 || g->b.type != bf16)
+      return {};
+    if (g->b.line != K || g->b.at % 16 != 0 || (g->rows > 1 && g->a.line != K) || (g->norm.on != 0) != norm) return {};
+    if (fast != gpu::case_other && g->fast != fast) return {};
+    if (norm && (g->norm.centered == 0 || g->norm.weight % 16 != 0 || g->norm.bias % 16 != 0)) return {};
+    for (int k = 0; k + 1 < g->steps; ++k)
+      if (g->chain[k].store >= 0) return {};
+    return g;
+  }
+  std::optional<layer> layer_at(std::size_t i, std::uint64_t x, std::int32_t rows) const {
+    const auto qkv = product(i, C, 3 * C, gpu::case_bias, true);
+    if (!qkv || i + 5 > all_.size() || (x != 0 && (qkv->a.at != x || qkv->rows != rows))) return {};
+    const auto attention = arguments_in<gpu::cached_heads>(all_[i + 1], fatbins::attention_cached_hopper);
+    auto projection = product(i + 2, C, C, gpu::case_other, false);
+    const auto up = product(i + 3, C, hidden, gpu::case_bias_gelu, true);
+    auto down = product(i + 4, hidden, C, gpu::case_other, false);
+    if (!attention || !projection || !up || !down) return {};
+    const std::int32_t N = qkv->rows;
+    const gpu::cached_heads& h = *attention;
+    const std::uint64_t y = out(*qkv), to = out(*projection);
+    const bool attends = h.N == N && h.q == y && h.k == y + 2 * C && h.v == y + 4 * C && h.D == D && h.G == heads && h.repeats == 1 &&
+                         h.window == 0 && h.T <= gpu::decode_most_positions && h.B < (std::int64_t(1) << 24) &&
+                         (N == 1 || (h.q_stride == 3 * C && h.k_stride == 3 * C && h.v_stride == 3 * C && h.y_stride == C));
+    const bool follows = projection->rows == N && projection->a.at == h.y && adds(*projection, qkv->a.at) && up->rows == N &&
+                         up->a.at == to && down->rows == N && down->a.at == out(*up) && adds(*down, to) && qkv->a.at % 4 == 0;
+    if (!attends || !follows) return {};
+    return layer{i, qkv->a.at, out(*down), *qkv, *projection, *up, *down, h};
+  }
+  /// Finds layers from launch i on, and the logits behind them.
+  void find(std::size_t i) {
+    std::vector<layer> some;
+    for (auto l = layer_at(i, 0, 0); l; l = layer_at(i + 5 * some.size(), l->y, l->qkv.rows)) some.push_back(*l);
+    if (some.empty()) return;
+    const std::size_t behind = i + 5 * some.size(), n = logits_at(behind, some.back());
+    if (n == 0) return;
+    first_ = i, end_ = behind + n;
+    for (std::size_t k = first_; k + 1 < end_; ++k)
+      for (const range& w : all_[k].writes)
+        if (!is_cache(w, some) && (w.overlaps(kept_) || !joined::read_once(all_, end_ - 1, all_.size(), w))) return;
+    layers_ = std::move(some);
+  }
+  static bool is_cache(const range& w, const std::vector<layer>& some) {
+    for (const layer& l : some)
+      if (w.first == l.attention.keys || w.first == l.attention.values) return true;
+    return false;
+  }
+  /// How many launches from i on normalise the row and multiply it with the table: 1, 2, or 0 if these do something else.
+  std::size_t logits_at(std::size_t i, const layer& last) {
+    constexpr auto bf16 = std::int32_t(dtype::bf16);
+    const auto table = [&](std::size_t k) {
+      const auto g = k < all_.size() ? arguments_in<gpu::gemm>(all_[k], fatbins::matmul_rows_mma) : std::optional<gpu::gemm>();
+      const bool takes = g && g->rows == last.qkv.rows && g->depth == C && g->parts == 1 && g->batches == 1 && g->swapped == 0 &&
+                         g->a_cross == 0 && g->alpha == 1 && g->beta == 0 && g->accumulate == 0 && g->finish == gpu::finish_store &&
+                         g->y_type == bf16 && g->product_type == bf16 && g->a.type == bf16 && g->b.type == bf16 && g->b.line == C &&
+                         g->b.at % 16 == 0;
+      if (takes) table_ = *g;
+      return takes;
+    };
+    if (table(i) && table_.norm.on != 0 && table_.norm.centered != 0 && table_.a.at == last.y) return last_norm_ = table_.norm, 1;
+    const auto norm = i < all_.size() ? arguments_in<gpu::norm_operands>(all_[i], fatbins::norm) : std::optional<gpu::norm_operands>();
+    if (!norm || !all_[i].function.ends_with("_bf16") || norm->x != last.y || norm->rows != last.qkv.rows || norm->C != C ||
+        norm->centered == 0 || norm->weight_type != bf16 || norm->bias_type != bf16 || norm->weight % 16 != 0 || norm->bias % 16 != 0)
+      return 0;
+    if (!table(i + 1) || table_.norm.on != 0 || table_.a.at != norm->y || (norm->rows > 1 && table_.a.line != C)) return 0;
+    last_norm_ = {norm->weight, norm->bias, 1, 1, norm->epsilon};
+    return 2;
+  }
+
+  static gpu::decode_rows rows_of(const gpu::gemm_norm& n, std::uint64_t x, std::uint64_t from, std::int32_t parts, std::int32_t N) {
+    return {x, from, n.weight, n.bias, parts, N, n.epsilon};
+  }
+  static range parts_range(std::uint64_t at, std::int64_t parts, std::int64_t N) { return {at, 4 * parts * N * C}; }
+  /// A launch of one of the kernels, with the steps that the launches [from, to) did.
+  template <class Arguments>
+  dispatch launch(std::string_view one, std::string_view many, const Arguments& a, const grid& count, std::size_t from, std::size_t to,
+                  const std::vector<range>& weights) const {
+    dispatch d;
+    d.code = &fatbins::decode_hopper;
+    d.function = a.rows.N == 1 ? one : many;
+    d.arguments.resize(sizeof a);
+    std::memcpy(d.arguments.data(), &a, sizeof a);
+    d.count = count;
+    d.default_threads = count.threads;
+    d.set = isotope::kernels::native::name;
+    d.matrices = "bf16";
+    d.starts_early = true;
+    d.step = all_[to - 1].step;
+    d.reads = d.early = weights;
+    d.reads.emplace_back(a.rows.norm_weight, 2 * C), d.reads.emplace_back(a.rows.norm_bias, 2 * C);
+    d.early.emplace_back(a.rows.norm_weight, 2 * C), d.early.emplace_back(a.rows.norm_bias, 2 * C);
+    if (a.rows.x != 0) d.reads.emplace_back(a.rows.x, 2 * a.rows.N * C);
+    else d.reads.push_back(parts_range(a.rows.from, a.rows.parts, a.rows.N));
+    for (std::size_t k = from; k < to; ++k) {
+      if (all_[k].joined >= 0) d.also.push_back(all_[k].joined);
+      if (k + 1 < to) d.also.push_back(all_[k].step);
+    }
+    return d;
+  }
+  static grid clusters(std::int64_t n, int bytes) {
+    grid g = per_block(n * gpu::decode_ranks, std::uint32_t(gpu::decode_threads(columns)), bytes);
+    g.cluster = gpu::decode_ranks;
+    return g;
+  }
+  static int rows_bound(std::int32_t N) { return N == 1 ? 1 : gpu::decode_most_rows; }
+  dispatch attention_half(const layer& l, std::uint64_t x, std::uint64_t from, std::uint64_t to) const {
+    const gpu::cached_heads& h = l.attention;
+    const std::int32_t N = l.qkv.rows;
+    const gpu::decode_attention a{rows_of(l.qkv.norm, x, from, gpu::decode_groups, N),
+                                  l.qkv.b.at,
+                                  l.qkv.operands[0].at,
+                                  l.projection.b.at,
+                                  l.projection.operands[0].at,
+                                  h.keys,
+                                  h.values,
+                                  h.sequence,
+                                  h.position,
+                                  to,
+                                  std::int32_t(h.B),
+                                  std::int32_t(h.T),
+                                  h.scale};
+    const std::int64_t cache = 2 * h.B * h.T * C;
+    const std::vector<range> given{{a.weight, 6 * C * C}, {a.bias, 6 * C},   {a.projection, 2 * C * C}, {a.projection_bias, 2 * C},
+                                   {a.keys, cache},       {a.values, cache}, {a.sequence, 4 * N},       {a.position, 4 * N}};
+    dispatch d = launch("decode_attention_768_1", "decode_attention_768_8", a,
+                        clusters(heads, gpu::decode_attention_bytes(columns, rows_bound(N))), l.at, l.at + 3, given);
+    d.writes = {parts_range(to, heads, N), {a.keys, cache}, {a.values, cache}};
+    return d;
+  }
+  dispatch mlp_half(const layer& l, std::uint64_t from, std::uint64_t to) const {
+    const std::int32_t N = l.qkv.rows;
+    const gpu::decode_mlp a{rows_of(l.up.norm, 0, from, heads, N), l.up.b.at, l.up.operands[0].at, l.down.b.at, l.down.operands[0].at, to};
+    const std::vector<range> given{{a.weight, 8 * C * C}, {a.bias, 8 * C}, {a.projection, 8 * C * C}, {a.projection_bias, 2 * C}};
+    dispatch d = launch("decode_mlp_768_1", "decode_mlp_768_8", a,
+                        clusters(gpu::decode_groups, gpu::decode_mlp_bytes(columns, rows_bound(N))), l.at + 3, l.at + 5, given);
+    d.writes = {parts_range(to, gpu::decode_groups, N)};
+    return d;
+  }
+  dispatch logits(std::uint64_t from) const {
+    const std::int32_t N = table_.rows;
+    const gpu::decode_logits a{rows_of(last_norm_, 0, from, gpu::decode_groups, N), table_.b.at, table_.y, table_.columns};
+    dispatch d = launch("decode_logits_768_1", "decode_logits_768_8", a,
+                        per_block(device_.multiprocessors, gpu::decode_logits_threads, gpu::decode_logits_bytes(columns, rows_bound(N))),
+                        layers_.back().at + 5, end_, {{a.weight, 2 * C * a.V}});
+    d.writes = {{a.y, 2 * std::int64_t(N) * a.V}};
+    return d;
+  }
+};
+
+}  // namespace isotope::cuda
