@@ -69,6 +69,32 @@ struct decode_sums {
       for (int j = 0; j < 8; ++j) sum[j] = fmaf(weight, seen[i] ? v[j] : 0.0f, sum[j]);
     }
   }
+  /// Adds one key and value, by all threads of the warp.
+  __device__ void hold(const float (&q)[8], const uint4& key, const uint4& value, bool seen_it) {
+    const uint4 k[1] = {key}, v[1] = {value};
+    const bool seen[1] = {seen_it};
+    add(q, k, v, seen);
+  }
+  /// Combines the four groups of the warp. Returns two elements of each thread: 4 (lane / 16) + 2 (lane / 8 % 2) and the next one of its eight.
+  __device__ float2 combine_in_pairs() {
+    float most = fmaxf(top, __shfl_xor_sync(all_lanes, top, 8));
+    most = fmaxf(most, __shfl_xor_sync(all_lanes, most, 16));
+    const float scale = exp2f(top - base_of(most));
+    top = most;
+    total *= scale;
+    total += __shfl_xor_sync(all_lanes, total, 8);
+    total += __shfl_xor_sync(all_lanes, total, 16);
+    const bool upper = (threadIdx.x & 16) != 0, second = (threadIdx.x & 8) != 0;
+    float four[4], two[2];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const float mine = scale * (upper ? sum[4 + j] : sum[j]), theirs = scale * (upper ? sum[j] : sum[4 + j]);
+      four[j] = mine + __shfl_xor_sync(all_lanes, theirs, 16);
+    }
+#pragma unroll
+    for (int j = 0; j < 2; ++j) two[j] = (second ? four[2 + j] : four[j]) + __shfl_xor_sync(all_lanes, second ? four[j] : four[2 + j], 8);
+    return {two[0], two[1]};
+  }
   /// Combines the four groups of the warp.
   __device__ void combine() {
     float most = fmaxf(top, __shfl_xor_sync(all_lanes, top, 8));
@@ -92,20 +118,24 @@ struct decode_sums {
 template <int Warps> struct decode_keys {
   static constexpr int groups = 4 * Warps, turns = (decode_most_positions / decode_ranks + groups - 1) / groups;
   uint4 k[turns], v[turns];
-  bool seen[turns];
   __device__ void load(const decode_attention& a, const decode_place& p, int head, int H) {
     const int group = int(threadIdx.x) / 8;
     const std::int64_t row = (std::int64_t(p.slot) * H + head) * a.T;
 #pragma unroll
     for (int i = 0; i < turns; ++i) {
       const int t = p.first + i * groups + group;
-      seen[i] = t < p.end;
       k[i] = v[i] = uint4{0, 0, 0, 0};
-      if (!seen[i]) continue;
+      if (t >= p.end) continue;
       const std::int64_t at = (row + t) * decode_head + int(threadIdx.x) % 8 * 8;
       k[i] = *pointer<const uint4>(a.keys + 2 * at);
       v[i] = *pointer<const uint4>(a.values + 2 * at);
     }
+  }
+  /// take(key, value, seen) for each turn that has any.
+  template <class Take> __device__ void each(const decode_place& p, const Take& take) const {
+#pragma unroll
+    for (int i = 0; i < turns; ++i)
+      if (p.first + i * groups < p.end) take(k[i], v[i], p.first + i * groups + int(threadIdx.x) / 8 < p.end);
   }
 };
 
@@ -122,43 +152,68 @@ template <int Rows> __device__ inline void add_row(const decode_head_memory<Rows
   sums.add(q, k, v, seen);
 }
 
-/// Attention of a single row, whose cached keys and values are in registers: all warps have some of them.
+/// What the blocks of a cluster compute of a single row. `x`: the head's result, rounded to bf16.
+template <int Warps> struct decode_one_head {
+  float qkv[3][decode_head];  // the query is scaled
+  float of_warp[Warps][decode_head];
+  float2 tops[Warps];  // maximum of scores in units of log2, and sum of their powers of two
+  float sums[decode_ranks][decode_head];
+  float2 of[decode_ranks];
+  uint4 x[decode_head / 8];
+  std::uint64_t summed;
+};
+/// Attention of a single row, whose cached keys and values are in registers: all warps have some of them. Its query, key and value are in shared memory.
 template <int Warps>
-__device__ inline void attend_one(const decode_attention& a, const decode_place& p, const decode_keys<Warps>& cached,
-                                  decode_head_memory<1>& s, int rank) {
-  __shared__ float of_warp[Warps][decode_head];
-  __shared__ float2 tops[Warps];
-  const int t = int(threadIdx.x), lane = t % 32, warp = t / 32;
-  float q[8];
-  decode_query(s, 0, a.scale, q);
+__device__ inline void attend_one(const decode_place& p, const decode_keys<Warps>& cached, decode_one_head<Warps>& s, int rank) {
+  static_assert(Warps >= decode_ranks && decode_head == 64);
+  const int t = int(threadIdx.x), lane = t % 32, warp = t / 32, column = lane % 8 * 8;
+  const float4 low = *reinterpret_cast<const float4*>(&s.qkv[0][column]), high = *reinterpret_cast<const float4*>(&s.qkv[0][column + 4]);
+  const float q[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
   decode_sums sums;
-  sums.add(q, cached.k, cached.v, cached.seen);
-  if (rank == 0 && warp == 0 && !p.idle) add_row(s, 0, q, sums);
-  sums.combine();
-  if (lane < 8) {
-#pragma unroll
-    for (int j = 0; j < 8; j += 4)
-      *reinterpret_cast<float4*>(&of_warp[warp][8 * lane + j]) = float4{sums.sum[j], sums.sum[j + 1], sums.sum[j + 2], sums.sum[j + 3]};
+  cached.each(p, [&](const uint4& k, const uint4& v, bool seen) { sums.hold(q, k, v, seen); });
+  if (rank == 0 && warp == 0 && !p.idle) {
+    const uint4 k[1] = {packed_eight(&s.qkv[1][column])}, v[1] = {packed_eight(&s.qkv[2][column])};
+    const bool seen[1] = {lane < 8};
+    sums.add(q, k, v, seen);
   }
-  if (lane == 0) tops[warp] = {sums.top, sums.total};
+  const float2 pair = sums.combine_in_pairs();
+  *reinterpret_cast<float2*>(&s.of_warp[warp][column + (lane & 16) / 4 + (lane & 8) / 4]) = pair;
+  if (lane == 0) s.tops[warp] = {sums.top, sums.total};
   __syncthreads();
-  if (t >= decode_head) return;
-  float top = tops[0].x;
+  if (warp < decode_ranks) {  // each of these warps sends the block's sums to one block
+    float top = s.tops[0].x;
 #pragma unroll
-  for (int w = 1; w < Warps; ++w) top = fmaxf(top, tops[w].x);
-  const float base = decode_sums::base_of(top);
-  float total = 0.0f, sum = 0.0f;
+    for (int w = 1; w < Warps; ++w) top = fmaxf(top, s.tops[w].x);
+    const float base = decode_sums::base_of(top);
+    float total = 0.0f;
+    float2 sum{0.0f, 0.0f};
 #pragma unroll
-  for (int w = 0; w < Warps; ++w) {
-    const float scale = exp2f(tops[w].x - base);
-    total = fmaf(tops[w].y, scale, total);
-    sum = fmaf(of_warp[w][t], scale, sum);
+    for (int w = 0; w < Warps; ++w) {
+      const float2 of = s.tops[w], y = *reinterpret_cast<const float2*>(&s.of_warp[w][2 * lane]);
+      const float scale = exp2f(of.x - base);
+      total = fmaf(of.y, scale, total);
+      sum.x = fmaf(y.x, scale, sum.x);
+      sum.y = fmaf(y.y, scale, sum.y);
+    }
+    send(&s.sums[rank][2 * lane], shared_address(&s.summed), std::uint32_t(warp), sum.x, sum.y);
+    if (lane == 0) send(&s.of[rank].x, shared_address(&s.summed), std::uint32_t(warp), top, total);
   }
+  wait_for_sent(shared_address(&s.summed));
+  if (t < decode_head) {
+    float top = s.of[0].x;
 #pragma unroll
-  for (int to = 0; to < decode_ranks; ++to) {
-    send(&s.sums[0][rank][t], shared_address(&s.summed), std::uint32_t(to), sum);
-    if (t == 0) send(&s.of[0][rank].x, shared_address(&s.summed), std::uint32_t(to), top, total);
+    for (int r = 1; r < decode_ranks; ++r) top = fmaxf(top, s.of[r].x);
+    const float base = decode_sums::base_of(top);
+    float total = 0.0f, y = 0.0f;
+#pragma unroll
+    for (int r = 0; r < decode_ranks; ++r) {
+      const float scale = exp2f(s.of[r].x - base);
+      total = fmaf(s.of[r].y, scale, total);
+      y = fmaf(s.sums[r][t], scale, y);
+    }
+    reinterpret_cast<std::uint16_t*>(s.x)[t] = bf16_bits(total == 0.0f ? 0.0f : y / total);
   }
+  __syncthreads();
 }
 
 /// Attention of several rows, a warp for each. A row's own key and value, and those of other rows of its sequence that are not behind it, take the place of the cached

@@ -33,6 +33,9 @@ __device__ inline void send(const float* own, std::uint32_t barrier, std::uint32
                "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w), "r"(address_in(barrier, rank))
                : "memory");
 }
+/// The two parts of cluster_sync: what a thread does between them waits for no other block.
+__device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.release;\n" ::: "memory"); }
+__device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;\n" ::: "memory"); }
 /// Waits until all expected bytes have come from the blocks of the cluster, in the first phase of the barrier.
 __device__ inline void wait_for_sent(std::uint32_t barrier) {
   asm volatile(

@@ -18,16 +18,23 @@ inline constexpr int decode_piece = 384, decode_stages = 3;
 constexpr int decode_pitch(int K) { return 2 * K + 64; }
 /// Shared memory of a block of each kernel, at most, of C columns and `rows` rows.
 constexpr int decode_row_bytes(int C, int rows) { return 4 * C * rows + 4 * C + 8 * rows + 256; }
+/// Of a product of a single row with `lines` lines, which the blocks of a cluster have together.
+constexpr int decode_line_bytes(int C, int lines) {
+  const int own = C / decode_ranks;
+  return 2 * own * lines + 4 * lines * decode_ranks * 3 + 12 * own + 8 * decode_ranks + 256;
+}
 constexpr int decode_attention_bytes(int C, int rows) {
-  const int weights = 3 * decode_head / decode_ranks * decode_pitch(C) + C / decode_ranks * decode_pitch(decode_head);
+  const int projection = C / decode_ranks * decode_pitch(decode_head), lines = 3 * decode_head;
+  if (rows == 1)
+    return decode_line_bytes(C, lines) + projection + 4 * decode_head * (4 + C / 64 + decode_ranks) + 8 * (C / 64 + decode_ranks) + 256;
   const int of_head = 4 * rows * decode_head * (3 + decode_ranks) + 8 * rows * decode_ranks,
-            of_warp = 4 * rows * C / 64 * 3 * decode_head / decode_ranks;
-  return weights + decode_row_bytes(C, rows) + of_head + of_warp + 256;
+            of_warp = 4 * rows * C / 64 * lines / decode_ranks;
+  return lines / decode_ranks * decode_pitch(C) + projection + decode_row_bytes(C, rows) + of_head + of_warp + 256;
 }
 constexpr int decode_mlp_bytes(int C, int rows) {
-  const int hidden = 4 * C / decode_groups, own = hidden / decode_ranks;
-  const int weights = own * decode_pitch(C) + C / decode_ranks * decode_pitch(hidden);
-  return weights + decode_row_bytes(C, rows) + 4 * rows * (hidden + C / 64 * own) + 256;
+  const int hidden = 4 * C / decode_groups, own = hidden / decode_ranks, projection = C / decode_ranks * decode_pitch(hidden);
+  if (rows == 1) return decode_line_bytes(C, hidden) + projection + 2 * hidden + 256;
+  return own * decode_pitch(C) + projection + decode_row_bytes(C, rows) + 4 * rows * (hidden + C / 64 * own) + 256;
 }
 constexpr int decode_logits_bytes(int C, int rows) {
   return decode_logits_threads / 32 * decode_stages * 8 * decode_pitch(decode_piece) + rows * decode_pitch(C) + decode_row_bytes(C, rows) +

@@ -155,10 +155,17 @@ template <int Count, int Chunks, int Pitch, class From> __device__ inline void l
     copy_async_16(to + row * Pitch + 16 * chunk, reinterpret_cast<const uint4*>(from(row)) + chunk);
   }
 }
+/// Two elements of the bias of the projection, which part 0 adds to columns 8 warp + 2 (lane % 4) and on of this block's.
+template <int C> __device__ inline float2 load_projection_bias(std::uint64_t bias, int part, int rank) {
+  const int column = rank * (C / decode_ranks) + int(threadIdx.x) / 32 * 8 + 2 * (int(threadIdx.x) % 4);
+  if (part != 0) return {0.0f, 0.0f};
+  const std::uint32_t b = pointer<const std::uint32_t>(bias)[column / 2];
+  return {low_value<bf16>(b), high_value<bf16>(b)};
+}
 /// The part of the projection: columns 8 warp and on of this block's, from the inputs x; part 0 has the residual and the bias.
 template <int C, int Rows, int Steps, int Pitch>
 __device__ inline void project_part(const unsigned char* w, const uint4 (&x)[Steps], const decode_rows& a,
-                                    const decode_row_memory<C, Rows>& s, std::uint64_t bias, std::uint64_t to, int part, int rank) {
+                                    const decode_row_memory<C, Rows>& s, const float2& bias, std::uint64_t to, int part, int rank) {
   constexpr int own = C / decode_ranks;
   const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, row = lane / 4, column = rank * own + 8 * warp + 2 * (lane % 4);
   float sums[1][4] = {};
@@ -166,13 +173,19 @@ __device__ inline void project_part(const unsigned char* w, const uint4 (&x)[Ste
   if (row >= a.N || row >= Rows) return;
   float2 y{sums[0][0], sums[0][1]};
   if (part == 0) {
-    const std::uint32_t b = pointer<const std::uint32_t>(bias)[column / 2];
-    y.x += s.x[row][column] + low_value<bf16>(b);
-    y.y += s.x[row][column + 1] + high_value<bf16>(b);
+    y.x += s.x[row][column] + bias.x;
+    y.y += s.x[row][column + 1] + bias.y;
   }
   *reinterpret_cast<float2*>(pointer<float>(to) + (std::int64_t(part) * a.N + row) * C + column) = y;
 }
-/// Waits for this thread's copies to shared memory; those of others are there behind a barrier of the block.
-__device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;\n" ::: "memory"); }
+/// Waits for the copies of all threads of the block to shared memory.
+__device__ inline void wait_for_copies() {
+  asm volatile("cp.async.wait_all;\n" ::: "memory");
+  __syncthreads();
+}
+/// Arguments that are needed behind the wait come to the multiprocessor before it.
+__device__ inline void prefetch_arguments(const decode_rows& a, std::uint64_t to) {
+  asm volatile("" ::"l"(to), "l"(a.from), "l"(a.x), "f"(a.epsilon), "r"(a.parts));
+}
 
 }  // namespace isotope::cuda::gpu

@@ -7,6 +7,7 @@
 // of a launch, and reading weights of later launches into the L2 cache. Slower: a copy of 128 bytes by the tensor memory accelerator for each row of weights, which
 // take 5 us to start.
 #include "decode/attend.cuh"
+#include "decode/one_row.cuh"
 
 namespace isotope::cuda::gpu {
 
@@ -47,9 +48,7 @@ template <int C, int Rows> __device__ inline void attention_half(const decode_at
     barrier_expect(shared_address(&s.head.arrived), std::uint32_t(N * 3 * decode_head * 4));
     barrier_expect(shared_address(&s.head.summed), std::uint32_t(N * decode_ranks * (decode_head + 2) * 4));
   }
-  const decode_place place(a, 0, rank);
-  decode_keys<warps> cached;
-  if constexpr (Rows == 1) { cached.load(a, place, head, H); }
+  cluster_arrive();
   // Which element of queries, keys and values the thread finishes.
   const int row = t / rows, item = t % rows, kind = item / each, column = head * decode_head + rank * each + item % each;
   const bool finishes = t < Rows * rows && row < N;
@@ -63,10 +62,12 @@ template <int C, int Rows> __device__ inline void attention_half(const decode_at
     const std::int64_t at = ((std::int64_t(p.slot) * H + head) * a.T + p.own) * decode_head + rank * each + item % each;
     if (last) append = (kind == 1 ? a.keys : a.values) + std::uint64_t(2 * at);
   }
-  wait_for_copies();
-  cluster_sync();
+  const float2 projection_bias = load_projection_bias<C>(a.projection_bias, head, rank);
+  prefetch_arguments(a.rows, a.to);
+  cluster_wait();
   wait_for_dependencies();
   gather_rows(a.rows, s.x, rank);
+  wait_for_copies();
   const float2 moments = moments_of_rows(a.rows, s.x);
   uint4 x[2];
 #pragma unroll
@@ -90,13 +91,12 @@ template <int C, int Rows> __device__ inline void attention_half(const decode_at
     if (append != 0) *pointer<std::uint16_t>(append) = bits;
   }
   wait_for_sent(shared_address(&s.head.arrived));
-  if constexpr (Rows == 1) attend_one<warps>(a, place, cached, s.head, rank);
-  else attend_rows<Rows>(a, s.head, head, H, rank);
+  attend_rows<Rows>(a, s.head, head, H, rank);
   wait_for_sent(shared_address(&s.head.summed));
   uint4 y[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i) y[i] = attended(s.head, N, 32 * i + 8 * (lane % 4));
-  project_part<C, Rows, 2, memory::narrow>(s.projection, y, a.rows, s.x, a.projection_bias, a.to, head, rank);
+  project_part<C, Rows, 2, memory::narrow>(s.projection, y, a.rows, s.x, projection_bias, a.to, head, rank);
 }
 
 template <int C, int Rows> struct decode_mlp_memory {
@@ -135,13 +135,16 @@ template <int C, int Rows> __device__ inline void mlp_half(const decode_mlp& a) 
     barrier_expect(shared_address(&s.x.arrived), std::uint32_t(N * C * 4));
     barrier_expect(shared_address(&s.arrived), std::uint32_t(N * memory::hidden * 4));
   }
+  cluster_arrive();
   const int row = t / rows, item = t % rows;
   const bool finishes = t < Rows * rows && row < N;
   const float bias = finishes ? bf16_value(pointer<const std::uint16_t>(a.bias)[first + item]) : 0.0f;
-  wait_for_copies();
-  cluster_sync();
+  const float2 projection_bias = load_projection_bias<C>(a.projection_bias, part, rank);
+  prefetch_arguments(a.rows, a.to);
+  cluster_wait();
   wait_for_dependencies();
   gather_rows(a.rows, s.x, rank);
+  wait_for_copies();
   const float2 moments = moments_of_rows(a.rows, s.x);
   uint4 x[2];
 #pragma unroll
@@ -168,7 +171,94 @@ template <int C, int Rows> __device__ inline void mlp_half(const decode_mlp& a) 
   for (int i = 0; i < steps; ++i)
     h[i] =
         lane / 4 < N && lane / 4 < Rows ? packed_eight(&s.h[lane / 4 < Rows ? lane / 4 : 0][32 * i + 8 * (lane % 4)]) : uint4{0, 0, 0, 0};
-  project_part<C, Rows, steps, memory::narrow>(s.projection, h, a.rows, s.x, a.projection_bias, a.to, part, rank);
+  project_part<C, Rows, steps, memory::narrow>(s.projection, h, a.rows, s.x, projection_bias, a.to, part, rank);
+}
+
+template <int C> struct decode_one_attention_memory {
+  static constexpr int lines = 3 * decode_head, own = C / decode_ranks, narrow = decode_pitch(decode_head),
+                       most_bytes = decode_attention_bytes(C, 1);
+  decode_line_memory<C, lines> line;
+  unsigned char projection[own * narrow];
+  decode_one_head<C / 64> head;
+};
+/// The attention half of a single row.
+template <int C> __device__ inline void attention_of_one(const decode_attention& a) {
+  using memory = decode_one_attention_memory<C>;
+  constexpr int H = C / decode_head, warps = C / 64, share = decode_head / decode_ranks;
+  static_assert(int(sizeof(memory)) <= memory::most_bytes);
+  memory& s = *reinterpret_cast<memory*>(dynamic_shared());
+  start_dependents();
+  const int t = int(threadIdx.x), rank = int(cluster_rank()), head = int(blockIdx.x) / decode_ranks;
+  load_lines(a.rows, s.line, rank, [&](int i) {
+    return pointer<const std::uint16_t>(a.weight) + std::int64_t(i / decode_head * C + head * decode_head + i % decode_head) * C;
+  });
+  load_weights<memory::own, decode_head / 8, memory::narrow>(
+      s.projection, [&](int i) { return row_of(a.projection, C, rank * memory::own + i, head * decode_head); });
+  if (t == 0) {
+    begin_lines(s.line);
+    barrier_init(shared_address(&s.head.summed), 1);
+    barrier_init_fence();
+    barrier_expect(shared_address(&s.head.summed), decode_ranks * (decode_head + 2) * 4);
+  }
+  cluster_arrive();
+  const decode_place place(a, 0, rank);
+  decode_keys<warps> cached;
+  cached.load(a, place, head, H);
+  const int kind = t / decode_head, column = t % decode_head;
+  const bool finishes = t < memory::lines;
+  const float bias = finishes ? bf16_value(pointer<const std::uint16_t>(a.bias)[kind * C + head * decode_head + column]) : 0.0f;
+  std::uint64_t append = 0;
+  if (finishes && kind > 0 && column / share == rank && !place.idle) {
+    const std::int64_t at = ((std::int64_t(place.slot) * H + head) * a.T + place.own) * decode_head + column;
+    append = (kind == 1 ? a.keys : a.values) + std::uint64_t(2 * at);
+  }
+  const float2 projection_bias = load_projection_bias<C>(a.projection_bias, head, rank);
+  prefetch_arguments(a.rows, a.to);
+  wait_for_copies();
+  cluster_wait();
+  const float2 constant = prepare_lines(s.line, rank);
+  wait_for_dependencies();
+  const float y = product_of_line(a.rows, s.line, rank, constant) + bias;
+  if (finishes) {
+    const std::uint16_t bits = bf16_bits(y);
+    s.head.qkv[kind][column] = bf16_value(bits) * (kind == 0 ? a.scale : 1.0f);
+    if (append != 0) *pointer<std::uint16_t>(append) = bits;
+  }
+  __syncthreads();
+  attend_one<warps>(place, cached, s.head, rank);
+  project_one<C, 2, memory::narrow>(s.projection, s.head.x, a.rows, s.line.residual, projection_bias, a.to, head, rank);
+}
+
+template <int C> struct decode_one_mlp_memory {
+  static constexpr int hidden = 4 * C / decode_groups, own = C / decode_ranks, narrow = decode_pitch(hidden),
+                       most_bytes = decode_mlp_bytes(C, 1);
+  decode_line_memory<C, hidden> line;
+  unsigned char projection[own * narrow];
+  uint4 h[hidden / 8];  // rounded to bf16
+};
+/// The MLP half of a single row.
+template <int C> __device__ inline void mlp_of_one(const decode_mlp& a) {
+  using memory = decode_one_mlp_memory<C>;
+  static_assert(int(sizeof(memory)) <= memory::most_bytes && memory::hidden <= C / 2);
+  memory& s = *reinterpret_cast<memory*>(dynamic_shared());
+  start_dependents();
+  const int t = int(threadIdx.x), rank = int(cluster_rank()), part = int(blockIdx.x) / decode_ranks, first = part * memory::hidden;
+  load_lines(a.rows, s.line, rank, [&](int i) { return pointer<const std::uint16_t>(a.weight) + std::int64_t(first + i) * C; });
+  load_weights<memory::own, memory::hidden / 8, memory::narrow>(
+      s.projection, [&](int i) { return row_of(a.projection, 4 * C, rank * memory::own + i, first); });
+  if (t == 0) begin_lines(s.line);
+  cluster_arrive();
+  const float bias = t < memory::hidden ? bf16_value(pointer<const std::uint16_t>(a.bias)[first + t]) : 0.0f;
+  const float2 projection_bias = load_projection_bias<C>(a.projection_bias, part, rank);
+  prefetch_arguments(a.rows, a.to);
+  wait_for_copies();
+  cluster_wait();
+  const float2 constant = prepare_lines(s.line, rank);
+  wait_for_dependencies();
+  const float y = product_of_line(a.rows, s.line, rank, constant) + bias;
+  if (t < memory::hidden) reinterpret_cast<std::uint16_t*>(s.h)[t] = bf16_bits(decode_gelu(y));
+  __syncthreads();
+  project_one<C, memory::hidden / 32, memory::narrow>(s.projection, s.h, a.rows, s.line.residual, projection_bias, a.to, part, rank);
 }
 
 /// A warp has a ring of pieces of eight rows of the table: Stages of them, of Piece elements along C.
@@ -248,12 +338,12 @@ template <int C, int Rows> __device__ inline void logits_of_rows(const decode_lo
 
 // The numbers are the columns and the rows.
 extern "C" __global__ void __launch_bounds__(384, 2) decode_attention_768_1(const __grid_constant__ decode_attention a) {
-  attention_half<768, 1>(a);
+  attention_of_one<768>(a);
 }
 extern "C" __global__ void __launch_bounds__(384, 2) decode_attention_768_8(const __grid_constant__ decode_attention a) {
   attention_half<768, 8>(a);
 }
-extern "C" __global__ void __launch_bounds__(384, 2) decode_mlp_768_1(const __grid_constant__ decode_mlp a) { mlp_half<768, 1>(a); }
+extern "C" __global__ void __launch_bounds__(384, 2) decode_mlp_768_1(const __grid_constant__ decode_mlp a) { mlp_of_one<768>(a); }
 extern "C" __global__ void __launch_bounds__(384, 2) decode_mlp_768_8(const __grid_constant__ decode_mlp a) { mlp_half<768, 8>(a); }
 extern "C" __global__ void __launch_bounds__(256, 1) decode_logits_768_1(const __grid_constant__ decode_logits a) {
   logits_of_rows<768, 1>(a);
