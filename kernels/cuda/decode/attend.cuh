@@ -8,9 +8,10 @@ namespace isotope::cuda::gpu {
 
 /// The queries, keys and values of the head, of all rows, and the parts of its result from each block of the cluster.
 template <int Rows> struct decode_head_memory {
+  static constexpr int line = 2 * decode_head + 64;
   float qkv[Rows][3][decode_head];
-  float sums[Rows][decode_ranks][decode_head];
   float2 of[Rows][decode_ranks];  // maximum of scores in units of log2, and sum of their powers of two
+  unsigned char x[Rows * line];   // the result, rounded to bf16
   std::uint64_t arrived, summed;
 };
 
@@ -114,28 +115,38 @@ struct decode_sums {
   __device__ static float base_of(float top) { return top == -__uint_as_float(0x7f800000u) ? 0.0f : top; }
 };
 
-/// Keys and values of one row, which the block's threads read before the launch before has ended: those of groups of eight threads, one after the other.
+/// Keys and values of one row: those of groups of eight threads, one after the other. The first ones are read before the launch before has ended.
 template <int Warps> struct decode_keys {
-  static constexpr int groups = 4 * Warps, turns = (decode_most_positions / decode_ranks + groups - 1) / groups;
-  uint4 k[turns], v[turns];
-  __device__ void load(const decode_attention& a, const decode_place& p, int head, int H) {
-    const int group = int(threadIdx.x) / 8;
-    const std::int64_t row = (std::int64_t(p.slot) * H + head) * a.T;
+  static constexpr int groups = 4 * Warps, turns = (decode_most_positions / decode_ranks + groups - 1) / groups,
+                       held = turns < 2 ? turns : 2;
+  std::uint64_t keys, values;  // of the thread's elements of the block's first position
+  uint4 k[held], v[held];
+  int count;  // positions of the block
+  __device__ decode_keys(const decode_attention& a, const decode_place& p, int head, int H) : count(p.end - p.first) {
+    const std::int64_t at = ((std::int64_t(p.slot) * H + head) * a.T + p.first) * decode_head + int(threadIdx.x) % 8 * 8;
+    keys = a.keys + 2 * at, values = a.values + 2 * at;
 #pragma unroll
-    for (int i = 0; i < turns; ++i) {
-      const int t = p.first + i * groups + group;
-      k[i] = v[i] = uint4{0, 0, 0, 0};
-      if (t >= p.end) continue;
-      const std::int64_t at = (row + t) * decode_head + int(threadIdx.x) % 8 * 8;
-      k[i] = *pointer<const uint4>(a.keys + 2 * at);
-      v[i] = *pointer<const uint4>(a.values + 2 * at);
-    }
+    for (int i = 0; i < held; ++i) load(i, k[i], v[i]);
+  }
+  __device__ bool seen(int i) const { return i * groups + int(threadIdx.x) / 8 < count; }
+  __device__ void load(int i, uint4& key, uint4& value) const {
+    const int t = seen(i) ? i * groups + int(threadIdx.x) / 8 : -1;
+    key = t >= 0 ? pointer<const uint4>(keys)[t * (decode_head / 8)] : uint4{0, 0, 0, 0};
+    value = t >= 0 ? pointer<const uint4>(values)[t * (decode_head / 8)] : uint4{0, 0, 0, 0};
   }
   /// take(key, value, seen) for each turn that has any.
-  template <class Take> __device__ void each(const decode_place& p, const Take& take) const {
+  template <class Take> __device__ void each(const Take& take) const {
 #pragma unroll
-    for (int i = 0; i < turns; ++i)
-      if (p.first + i * groups < p.end) take(k[i], v[i], p.first + i * groups + int(threadIdx.x) / 8 < p.end);
+    for (int i = 0; i < turns; ++i) {
+      if (i * groups >= count) continue;
+      if (i < held) {
+        take(k[i < held ? i : 0], v[i < held ? i : 0], seen(i));
+      } else {
+        uint4 key, value;
+        load(i, key, value);
+        take(key, value, seen(i));
+      }
+    }
   }
 };
 
@@ -163,15 +174,14 @@ template <int Warps> struct decode_one_head {
   std::uint64_t summed;
 };
 /// Attention of a single row, whose cached keys and values are in registers: all warps have some of them. Its query, key and value are in shared memory.
-template <int Warps>
-__device__ inline void attend_one(const decode_place& p, const decode_keys<Warps>& cached, decode_one_head<Warps>& s, int rank) {
+template <int Warps> __device__ inline void attend_one(bool idle, const decode_keys<Warps>& cached, decode_one_head<Warps>& s, int rank) {
   static_assert(Warps >= decode_ranks && decode_head == 64);
   const int t = int(threadIdx.x), lane = t % 32, warp = t / 32, column = lane % 8 * 8;
   const float4 low = *reinterpret_cast<const float4*>(&s.qkv[0][column]), high = *reinterpret_cast<const float4*>(&s.qkv[0][column + 4]);
   const float q[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
   decode_sums sums;
-  cached.each(p, [&](const uint4& k, const uint4& v, bool seen) { sums.hold(q, k, v, seen); });
-  if (rank == 0 && warp == 0 && !p.idle) {
+  cached.each([&](const uint4& k, const uint4& v, bool seen) { sums.hold(q, k, v, seen); });
+  if (rank == 0 && warp == 0 && !idle) {
     const uint4 k[1] = {packed_eight(&s.qkv[1][column])}, v[1] = {packed_eight(&s.qkv[2][column])};
     const bool seen[1] = {lane < 8};
     sums.add(q, k, v, seen);
@@ -218,7 +228,10 @@ __device__ inline void attend_one(const decode_place& p, const decode_keys<Warps
 
 /// Attention of several rows, a warp for each. A row's own key and value, and those of other rows of its sequence that are not behind it, take the place of the cached
 /// ones: of rows with the same position the last one counts.
-template <int Rows> __device__ inline void attend_rows(const decode_attention& a, decode_head_memory<Rows>& s, int head, int H, int rank) {
+/// `parts`: the sums of each row from each block of the cluster.
+template <int Rows>
+__device__ inline void attend_rows(const decode_attention& a, decode_head_memory<Rows>& s, float (*parts)[decode_ranks][decode_head],
+                                   int head, int H, int rank) {
   const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, group = lane / 8;
   if (warp >= a.rows.N) return;
   const decode_place p(a, warp, rank);
@@ -262,35 +275,34 @@ template <int Rows> __device__ inline void attend_rows(const decode_attention& a
 #pragma unroll
   for (int to = 0; to < decode_ranks; ++to) {
     if (lane < 8) {
-      send(&s.sums[warp][rank][8 * lane], shared_address(&s.summed), std::uint32_t(to),
+      send(&parts[warp][rank][8 * lane], shared_address(&s.summed), std::uint32_t(to),
            float4{sums.sum[0], sums.sum[1], sums.sum[2], sums.sum[3]});
-      send(&s.sums[warp][rank][8 * lane + 4], shared_address(&s.summed), std::uint32_t(to),
+      send(&parts[warp][rank][8 * lane + 4], shared_address(&s.summed), std::uint32_t(to),
            float4{sums.sum[4], sums.sum[5], sums.sum[6], sums.sum[7]});
     }
     if (lane == 0) send(&s.of[warp][rank].x, shared_address(&s.summed), std::uint32_t(to), sums.top, sums.total);
   }
 }
 
-/// Eight elements of the head's result for the thread's row, from `column` on, rounded to bf16. Zeros where nothing counts.
-template <int Rows> __device__ inline uint4 attended(const decode_head_memory<Rows>& s, int N, int column) {
-  const int row = int(threadIdx.x) % 32 / 4;
-  if (row >= N || row >= Rows) return {0, 0, 0, 0};
-  float top = s.of[row][0].x;
+/// The head's result of all rows in shared memory. Zeros where nothing counts.
+template <int Rows>
+__device__ inline void combine_rows(decode_head_memory<Rows>& s, const float (*parts)[decode_ranks][decode_head], int N) {
+  for (int i = int(threadIdx.x); i < N * decode_head; i += int(blockDim.x)) {
+    const int row = i / decode_head, column = i % decode_head;
+    float top = s.of[row][0].x;
 #pragma unroll
-  for (int r = 1; r < decode_ranks; ++r) top = fmaxf(top, s.of[row][r].x);
-  const float base = decode_sums::base_of(top);
-  float total = 0.0f, y[8] = {};
+    for (int r = 1; r < decode_ranks; ++r) top = fmaxf(top, s.of[row][r].x);
+    const float base = decode_sums::base_of(top);
+    float total = 0.0f, y = 0.0f;
 #pragma unroll
-  for (int r = 0; r < decode_ranks; ++r) {
-    const float scale = exp2f(s.of[row][r].x - base);
-    total = fmaf(s.of[row][r].y, scale, total);
-#pragma unroll
-    for (int j = 0; j < 8; ++j) y[j] = fmaf(s.sums[row][r][column + j], scale, y[j]);
+    for (int r = 0; r < decode_ranks; ++r) {
+      const float scale = exp2f(s.of[row][r].x - base);
+      total = fmaf(s.of[row][r].y, scale, total);
+      y = fmaf(parts[row][r][column], scale, y);
+    }
+    reinterpret_cast<std::uint16_t*>(s.x + row * s.line)[column] = bf16_bits(total == 0.0f ? 0.0f : y / total);
   }
-  const float inverse = total == 0.0f ? 0.0f : 1.0f / total;
-#pragma unroll
-  for (int j = 0; j < 8; ++j) y[j] *= inverse;
-  return packed<bf16>(y);
+  __syncthreads();
 }
 
 }  // namespace isotope::cuda::gpu

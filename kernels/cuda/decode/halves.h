@@ -27,7 +27,7 @@ constexpr int decode_attention_bytes(int C, int rows) {
   const int projection = C / decode_ranks * decode_pitch(decode_head), lines = 3 * decode_head;
   if (rows == 1)
     return decode_line_bytes(C, lines) + projection + 4 * decode_head * (4 + C / 64 + decode_ranks) + 8 * (C / 64 + decode_ranks) + 256;
-  const int of_head = 4 * rows * decode_head * (3 + decode_ranks) + 8 * rows * decode_ranks,
+  const int of_head = rows * (12 * decode_head + decode_pitch(decode_head) + 8 * decode_ranks),
             of_warp = 4 * rows * C / 64 * lines / decode_ranks;
   return lines / decode_ranks * decode_pitch(C) + projection + decode_row_bytes(C, rows) + of_head + of_warp + 256;
 }

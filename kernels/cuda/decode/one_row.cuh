@@ -14,7 +14,7 @@ template <int C, int Lines> struct decode_line_memory {
   uint4 gain[own / 8], shift[own / 8];
   uint4 x[2][own / 8];  // g x, rounded to bf16, and what is left of it
   float residual[own];
-  float constants[decode_ranks][2][Lines];  // sums of weight g and of weight b over the columns of each block
+  float4 constants[decode_ranks][Lines / 2];  // over the columns of each block, of two lines: sums of weight g, then of weight b
   float products[decode_ranks][Lines];
   float2 moments[decode_ranks];  // of the columns of each block: mean, and sum of squared differences from it
   std::uint64_t prepared, arrived;
@@ -70,26 +70,18 @@ __device__ inline void multiply_lines(const decode_line_memory<C, Lines>& s, con
     give(8 * tile + 2 * quad, all);
   }
 }
-/// The sums without x, of line threadIdx.x: of weight g and of weight b. The weights are in shared memory.
-template <int C, int Lines> __device__ inline float2 prepare_lines(decode_line_memory<C, Lines>& s, int rank) {
+/// Sends the sums without x, of weight g and of weight b. The weights are in shared memory.
+template <int C, int Lines> __device__ inline void prepare_lines(decode_line_memory<C, Lines>& s, int rank) {
   const int lane = int(threadIdx.x) % 32, row = lane / 4;
   multiply_lines<C, Lines>(s, row == 0 ? s.gain : s.shift, s.shift, row < 2, false, [&](int line, const float(&sums)[4]) {
-    if (row > 1) return;
-#pragma unroll
-    for (int to = 0; to < decode_ranks; ++to)
-      send(&s.constants[rank][row][line], shared_address(&s.prepared), std::uint32_t(to), sums[0], sums[1]);
+    // Rows 0 and 1 have the sums, in four threads each; each eight threads of the warp send them to a block.
+    const float4 both{__shfl_sync(all_lanes, sums[0], lane % 4), __shfl_sync(all_lanes, sums[1], lane % 4),
+                      __shfl_sync(all_lanes, sums[0], 4 + lane % 4), __shfl_sync(all_lanes, sums[1], 4 + lane % 4)};
+    send(&s.constants[rank][line / 2].x, shared_address(&s.prepared), std::uint32_t(lane / 4), both);
   });
-  wait_for_sent(shared_address(&s.prepared));
-  float2 sum{0.0f, 0.0f};
-  if (int(threadIdx.x) < Lines) {
-#pragma unroll
-    for (int r = 0; r < decode_ranks; ++r) sum.x += s.constants[r][0][threadIdx.x], sum.y += s.constants[r][1][threadIdx.x];
-  }
-  return sum;
 }
-/// y of line threadIdx.x without its bias. `constant`: what prepare_lines returned.
-template <int C, int Lines>
-__device__ inline float product_of_line(const decode_rows& a, decode_line_memory<C, Lines>& s, int rank, const float2& constant) {
+/// y of line threadIdx.x without its bias.
+template <int C, int Lines> __device__ inline float product_of_line(const decode_rows& a, decode_line_memory<C, Lines>& s, int rank) {
   constexpr int own = C / decode_ranks;
   const int t = int(threadIdx.x), lane = t % 32, warp = t / 32;
   if (t < own) {
@@ -124,6 +116,15 @@ __device__ inline float product_of_line(const decode_rows& a, decode_line_memory
     const float mean = sum[0] * (1.0f / own);
     if (lane < decode_ranks)
       send(&s.moments[rank].x, shared_address(&s.arrived), std::uint32_t(lane), pivot + mean, fmaxf(sum[1] - sum[0] * mean, 0.0f));
+  }
+  wait_for_sent(shared_address(&s.prepared));
+  float2 constant{0.0f, 0.0f};
+  if (t < Lines) {
+#pragma unroll
+    for (int r = 0; r < decode_ranks; ++r) {
+      const float* two = &s.constants[r][t / 2].x + t % 2;
+      constant.x += two[0], constant.y += two[2];
+    }
   }
   wait_for_sent(shared_address(&s.arrived));
   if (t >= Lines) return 0.0f;

@@ -107,7 +107,7 @@ class decode_halves {
     const gpu::cached_heads& h = *attention;
     const std::uint64_t y = out(*qkv), to = out(*projection);
     const bool attends = h.N == N && h.q == y && h.k == y + 2 * C && h.v == y + 4 * C && h.D == D && h.G == heads && h.repeats == 1 &&
-                         h.window == 0 && h.T <= gpu::decode_most_positions && h.B < (std::int64_t(1) << 24) &&
+                         h.window == 0 && h.T <= gpu::decode_most_positions && h.B * heads * h.T < (std::int64_t(1) << 31) &&
                          (N == 1 || (h.q_stride == 3 * C && h.k_stride == 3 * C && h.v_stride == 3 * C && h.y_stride == C));
     const bool follows = projection->rows == N && projection->a.at == h.y && adds(*projection, qkv->a.at) && up->rows == N &&
                          up->a.at == to && down->rows == N && down->a.at == out(*up) && adds(*down, to) && qkv->a.at % 4 == 0;

@@ -91,11 +91,16 @@ template <int C, int Rows> __device__ inline void attention_half(const decode_at
     if (append != 0) *pointer<std::uint16_t>(append) = bits;
   }
   wait_for_sent(shared_address(&s.head.arrived));
-  attend_rows<Rows>(a, s.head, head, H, rank);
+  // The weights have been read: a block sends its sums when it has the queries, keys and values of all, and these are sent behind a barrier.
+  auto* parts = reinterpret_cast<float(*)[decode_ranks][decode_head]>(s.weight);
+  static_assert(sizeof s.weight >= Rows * sizeof *parts);
+  attend_rows<Rows>(a, s.head, parts, head, H, rank);
   wait_for_sent(shared_address(&s.head.summed));
+  combine_rows<Rows>(s.head, parts, N);
   uint4 y[2];
 #pragma unroll
-  for (int i = 0; i < 2; ++i) y[i] = attended(s.head, N, 32 * i + 8 * (lane % 4));
+  for (int i = 0; i < 2; ++i)
+    y[i] = lane / 4 < N ? *reinterpret_cast<const uint4*>(s.head.x + lane / 4 * s.head.line + 64 * i + 16 * (lane % 4)) : uint4{0, 0, 0, 0};
   project_part<C, Rows, 2, memory::narrow>(s.projection, y, a.rows, s.x, projection_bias, a.to, head, rank);
 }
 
@@ -189,6 +194,7 @@ template <int C> __device__ inline void attention_of_one(const decode_attention&
   memory& s = *reinterpret_cast<memory*>(dynamic_shared());
   start_dependents();
   const int t = int(threadIdx.x), rank = int(cluster_rank()), head = int(blockIdx.x) / decode_ranks;
+  const decode_place place(a, 0, rank);  // its reads take longest
   load_lines(a.rows, s.line, rank, [&](int i) {
     return pointer<const std::uint16_t>(a.weight) + std::int64_t(i / decode_head * C + head * decode_head + i % decode_head) * C;
   });
@@ -201,31 +207,26 @@ template <int C> __device__ inline void attention_of_one(const decode_attention&
     barrier_expect(shared_address(&s.head.summed), decode_ranks * (decode_head + 2) * 4);
   }
   cluster_arrive();
-  const decode_place place(a, 0, rank);
-  decode_keys<warps> cached;
-  cached.load(a, place, head, H);
+  const decode_keys<warps> cached(a, place, head, H);
   const int kind = t / decode_head, column = t % decode_head;
   const bool finishes = t < memory::lines;
   const float bias = finishes ? bf16_value(pointer<const std::uint16_t>(a.bias)[kind * C + head * decode_head + column]) : 0.0f;
-  std::uint64_t append = 0;
-  if (finishes && kind > 0 && column / share == rank && !place.idle) {
-    const std::int64_t at = ((std::int64_t(place.slot) * H + head) * a.T + place.own) * decode_head + column;
-    append = (kind == 1 ? a.keys : a.values) + std::uint64_t(2 * at);
-  }
+  // The row of the caches that the thread appends to, or -1.
+  const int append = finishes && kind > 0 && column / share == rank && !place.idle ? (place.slot * H + head) * a.T + place.own : -1;
   const float2 projection_bias = load_projection_bias<C>(a.projection_bias, head, rank);
   prefetch_arguments(a.rows, a.to);
   wait_for_copies();
   cluster_wait();
-  const float2 constant = prepare_lines(s.line, rank);
+  prepare_lines(s.line, rank);
   wait_for_dependencies();
-  const float y = product_of_line(a.rows, s.line, rank, constant) + bias;
+  const float y = product_of_line(a.rows, s.line, rank) + bias;
   if (finishes) {
     const std::uint16_t bits = bf16_bits(y);
     s.head.qkv[kind][column] = bf16_value(bits) * (kind == 0 ? a.scale : 1.0f);
-    if (append != 0) *pointer<std::uint16_t>(append) = bits;
+    if (append >= 0) pointer<std::uint16_t>(kind == 1 ? a.keys : a.values)[std::int64_t(append) * decode_head + column] = bits;
   }
   __syncthreads();
-  attend_one<warps>(place, cached, s.head, rank);
+  attend_one<warps>(place.idle, cached, s.head, rank);
   project_one<C, 2, memory::narrow>(s.projection, s.head.x, a.rows, s.line.residual, projection_bias, a.to, head, rank);
 }
 
@@ -253,9 +254,9 @@ template <int C> __device__ inline void mlp_of_one(const decode_mlp& a) {
   prefetch_arguments(a.rows, a.to);
   wait_for_copies();
   cluster_wait();
-  const float2 constant = prepare_lines(s.line, rank);
+  prepare_lines(s.line, rank);
   wait_for_dependencies();
-  const float y = product_of_line(a.rows, s.line, rank, constant) + bias;
+  const float y = product_of_line(a.rows, s.line, rank) + bias;
   if (t < memory::hidden) reinterpret_cast<std::uint16_t*>(s.h)[t] = bf16_bits(decode_gelu(y));
   __syncthreads();
   project_one<C, memory::hidden / 32, memory::narrow>(s.projection, s.h, a.rows, s.line.residual, projection_bias, a.to, part, rank);
