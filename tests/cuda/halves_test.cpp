@@ -20,9 +20,10 @@ constexpr model::gpt small{2, 12, 768, 5003, 1024};
 struct kept final : constant_store, code_store {
   std::uint64_t keep(std::span<const std::byte>) override { return 1 << 20; }
   const device_code* keep(std::string_view name, std::string) override {
-    return &all.emplace_back(device_code{.name = name, .source = {}, .bytes = {}});
+    return &all.emplace_back(device_code{.name = names.emplace_back(name), .source = {}, .bytes = {}});
   }
   std::deque<device_code> all;
+  std::deque<std::string> names;
 };
 device_limits hopper() {
   device_limits d;
@@ -75,7 +76,7 @@ TEST(cuda_halves, take_the_place_of_all_launches_of_layers_and_logits) {
     const std::size_t before = l.all.size();
     l.join();
     EXPECT_EQ(l.layers, 2u) << rows << ' ' << ::testing::PrintToString(l.names());
-    ASSERT_EQ(l.all.size(), before - 2 * 5 - 2 + 2 * 2 + 1) << rows;
+    ASSERT_EQ(l.all.size(), before - 3 - 2 * 5 - 2 + 2 * 2 + 1) << rows;
     const std::string many = rows == 1 ? "_768_1" : "_768_8";
     const auto names = l.names();
     const std::vector<std::string> last(names.end() - 5, names.end());
@@ -160,6 +161,17 @@ TEST(cuda_halves, are_left_out_if_anything_else_touches_what_they_no_longer_writ
   EXPECT_EQ(with(3, [](gpu::gemm& g) { g.chain[0].store = 0; }), 0u) << "it writes what GELU is computed from, too";
   EXPECT_EQ(with(4, [](gpu::gemm& g) { g.a.at += 1536; }), 0u) << "not of the attention's result";
   EXPECT_EQ(with(0, [](gpu::gemm& g) { g.beta = 1; }), 0u);
+  for (const int changed : {0, 1, 2}) {
+    launches l(small, 1, hopper());
+    const std::size_t before = l.all.size();
+    l.join([&](auto& all) {
+      if (changed < 2) all[std::size_t(changed)].code = nullptr;
+      else all[2].writes[0].end -= 2;
+    });
+    EXPECT_EQ(l.layers, 2u);
+    ASSERT_EQ(l.all.size(), before - 2 * 5 - 2 + 2 * 2 + 1) << "rows that something else computes are read: " << changed;
+    EXPECT_EQ(l.names()[3], "decode_attention_768_1");
+  }
   EXPECT_EQ(with(7, [](gpu::gemm& g) { g.b.at += 8; }), 1u) << "the layers behind it have halves";
 }
 

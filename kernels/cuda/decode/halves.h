@@ -41,11 +41,14 @@ constexpr int decode_logits_bytes(int C, int rows) {
          256;
 }
 
-/// A residual row of each token, as the launches of a step pass it on: the sum of `parts` rows, which are added up in their order.
+/// A residual row of each token, as the launches of a step pass it on: the sum of `parts` rows, which are added up in their order; or, of the first one, the
+/// sum of two rows of tables, rounded to bf16, or rows that are there.
 struct decode_rows {
-  std::uint64_t x;                       // (N, C) bf16; 0: it is the sum of the parts
-  std::uint64_t from;                    // (parts, N, C) f32
-  std::uint64_t norm_weight, norm_bias;  // (C) bf16
+  std::uint64_t from;                                // (parts, N, C) f32; 0: see x
+  std::uint64_t x;                                   // (N, C) bf16; 0: see the tables
+  std::uint64_t words, places, word_ids, place_ids;  // (word_count, C), (place_count, C) bf16, (N), (N) i32
+  std::uint64_t norm_weight, norm_bias;              // (C) bf16
+  std::int32_t word_count, place_count;
   std::int32_t parts, N;
   float epsilon;
 };

@@ -19,12 +19,22 @@ template <int C, int Rows> struct decode_row_memory {
   std::uint64_t arrived;
 };
 
+/// Element `column` of the row of a table that ids[row] names; NaN if there is none.
+template <int C> __device__ inline float of_table(std::uint64_t table, std::uint64_t ids, std::int32_t count, int row, int column) {
+  const std::int32_t id = pointer<const std::int32_t>(ids)[row];
+  return id >= 0 && id < count ? bf16_value(pointer<const std::uint16_t>(table)[std::int64_t(id) * C + column])
+                               : __uint_as_float(0x7fffffffu);
+}
 /// Element (row, column) of the residual, and the next Wide - 1 ones: the parts in their order.
 template <int C, int Wide> __device__ inline void sum_of_parts(const decode_rows& a, int row, int column, float (&sum)[Wide]) {
   const std::int64_t at = std::int64_t(row) * C + column;
-  if (a.x != 0) {
+  if (a.from == 0) {
 #pragma unroll
-    for (int i = 0; i < Wide; ++i) sum[i] = bf16_value(pointer<const std::uint16_t>(a.x)[at + i]);
+    for (int i = 0; i < Wide; ++i)
+      sum[i] = a.x != 0 ? bf16_value(pointer<const std::uint16_t>(a.x)[at + i])
+                        : rounded(of_table<C>(a.words, a.word_ids, a.word_count, row, column + i) +
+                                      of_table<C>(a.places, a.place_ids, a.place_count, row, column + i),
+                                  bf16);
     return;
   }
   const float* from = pointer<const float>(a.from) + at;

@@ -3,7 +3,10 @@
 /// half of native/decode_hopper.cu, and the last norm and the logits a third kernel. The residual passes from half to half in f32, so results differ from those of
 /// separate launches in roundings.
 #include <isotope/kernels/cuda/decode/halves.h>
+#include <isotope/kernels/cuda/portable/embedding.h>
 #include <isotope/fatbins/decode_hopper.hpp>
+#include <isotope/fatbins/embedding.hpp>
+#include <isotope/kernels/cuda/body/emitted_body.hpp>
 #include <isotope/kernels/cuda/gemm/chain.hpp>
 #include <isotope/kernels/cuda/joined/joined.hpp>
 
@@ -28,11 +31,9 @@ class decode_halves {
   void join(std::uint64_t scratch) {
     const std::array<std::uint64_t, 2> parts{scratch, scratch + std::uint64_t(part_bytes)};
     std::vector<dispatch> made;
-    std::uint64_t x = layers_.front().x;
     for (const layer& l : layers_) {
-      made.push_back(attention_half(l, x, parts[0], parts[1]));
+      made.push_back(attention_half(l, made.empty() ? 0 : parts[0], parts[1]));
       made.push_back(mlp_half(l, parts[1], parts[0]));
-      x = 0;
     }
     made.push_back(logits(parts[0]));
     const auto first = all_.begin() + std::ptrdiff_t(first_), end = all_.begin() + std::ptrdiff_t(end_);
@@ -54,6 +55,7 @@ class decode_halves {
   std::size_t first_ = 0, end_ = 0;
   gpu::gemm table_{};
   gpu::gemm_norm last_norm_{};
+  gpu::decode_rows first_rows_{};  // where the first layer has its rows from
 
   bool there() const {
     return device_.hopper() && fatbins::decode_hopper.there() &&
@@ -121,11 +123,50 @@ class decode_halves {
     if (some.empty()) return;
     const std::size_t behind = i + 5 * some.size(), n = logits_at(behind, some.back());
     if (n == 0) return;
-    first_ = i, end_ = behind + n;
-    for (std::size_t k = first_; k + 1 < end_; ++k)
-      for (const range& w : all_[k].writes)
-        if (!is_cache(w, some) && (w.overlaps(kept_) || !joined::read_once(all_, end_ - 1, all_.size(), w))) return;
+    const std::size_t tables = tables_before(i, some.front());
+    const std::size_t first = tables > 0 && unused(i - tables, behind + n, some) ? i - tables : i;
+    if (first == i) {
+      if (!unused(i, behind + n, some)) return;
+      first_rows_ = {};
+      first_rows_.x = some.front().x;
+    }
+    first_ = first, end_ = behind + n;
     layers_ = std::move(some);
+  }
+  /// Whether nothing but the launches [first, end) reads what these write, apart from caches and the results of the last one.
+  bool unused(std::size_t first, std::size_t end, const std::vector<layer>& some) const {
+    for (std::size_t k = first; k + 1 < end; ++k)
+      for (const range& w : all_[k].writes)
+        if (!is_cache(w, some) && (w.overlaps(kept_) || !joined::read_once(all_, end - 1, all_.size(), w))) return false;
+    return true;
+  }
+  /// How many launches before launch i look up the rows of the first layer in two tables and add them: 3, or 0 if these do something else.
+  std::size_t tables_before(std::size_t i, const layer& l) {
+    if (i < 3) return 0;
+    const auto words = arguments_in<gpu::embedding_operands>(all_[i - 3], fatbins::embedding),
+               places = arguments_in<gpu::embedding_operands>(all_[i - 2], fatbins::embedding);
+    const dispatch& sum = all_[i - 1];
+    emitted_arguments a;
+    if (!words || !places || all_[i - 3].function != "embedding" || all_[i - 2].function != "embedding" || sum.function != "elementwise" ||
+        sum.code == nullptr || sum.code->name != info<op::add>.name || sum.arguments.size() != sizeof a)
+      return 0;
+    std::memcpy(static_cast<void*>(&a), sum.arguments.data(), sizeof a);
+    const std::int64_t N = l.qkv.rows, bytes = 2 * N * C;
+    const auto looks_up = [&](const gpu::embedding_operands& e) {
+      return std::int64_t(e.per_row) * e.unit == 2 * C && e.units == N * e.per_row && e.V < (std::int64_t(1) << 31) && e.table % 2 == 0;
+    };
+    const auto whole = [&](const std::vector<range>& all, std::uint64_t at) {
+      return std::any_of(all.begin(), all.end(), [&](const range& r) { return r.first == at && r.bytes() == bytes; });
+    };
+    const bool adds_both = (a.at[0] == words->y && a.at[1] == places->y) || (a.at[0] == places->y && a.at[1] == words->y);
+    if (!looks_up(*words) || !looks_up(*places) || words->y == places->y || !adds_both || a.at[max_inputs] != l.x ||
+        sum.reads.size() != 2 || sum.writes.size() != 1 || !whole(sum.reads, words->y) || !whole(sum.reads, places->y) ||
+        !whole(sum.writes, l.x))
+      return 0;
+    first_rows_ = {};
+    first_rows_.words = words->table, first_rows_.word_ids = words->ids, first_rows_.word_count = std::int32_t(words->V);
+    first_rows_.places = places->table, first_rows_.place_ids = places->ids, first_rows_.place_count = std::int32_t(places->V);
+    return 3;
   }
   static bool is_cache(const range& w, const std::vector<layer>& some) {
     for (const layer& l : some)
@@ -154,8 +195,14 @@ class decode_halves {
     return 2;
   }
 
-  static gpu::decode_rows rows_of(const gpu::gemm_norm& n, std::uint64_t x, std::uint64_t from, std::int32_t parts, std::int32_t N) {
-    return {x, from, n.weight, n.bias, parts, N, n.epsilon};
+  /// The rows of a launch that adds up `parts` parts; those of the first one if `from` is 0.
+  gpu::decode_rows rows_of(const gpu::gemm_norm& n, std::uint64_t from, std::int32_t parts, std::int32_t N) const {
+    gpu::decode_rows r{};
+    if (from == 0) r = first_rows_;
+    r.from = from;
+    r.norm_weight = n.weight, r.norm_bias = n.bias, r.epsilon = n.epsilon;
+    r.parts = parts, r.N = N;
+    return r;
   }
   static range parts_range(std::uint64_t at, std::int64_t parts, std::int64_t N) { return {at, 4 * parts * N * C}; }
   /// A launch of one of the kernels, with the steps that the launches [from, to) did.
@@ -176,8 +223,13 @@ class decode_halves {
     d.reads = d.early = weights;
     d.reads.emplace_back(a.rows.norm_weight, 2 * C), d.reads.emplace_back(a.rows.norm_bias, 2 * C);
     d.early.emplace_back(a.rows.norm_weight, 2 * C), d.early.emplace_back(a.rows.norm_bias, 2 * C);
-    if (a.rows.x != 0) d.reads.emplace_back(a.rows.x, 2 * a.rows.N * C);
-    else d.reads.push_back(parts_range(a.rows.from, a.rows.parts, a.rows.N));
+    const gpu::decode_rows& r = a.rows;
+    if (r.from != 0) d.reads.push_back(parts_range(r.from, r.parts, r.N));
+    else if (r.x != 0) d.reads.emplace_back(r.x, 2 * r.N * C);
+    else
+      for (const range& x : {range(r.words, 2 * r.word_count * C), range(r.places, 2 * r.place_count * C), range(r.word_ids, 4 * r.N),
+                             range(r.place_ids, 4 * r.N)})
+        d.reads.push_back(x);
     for (std::size_t k = from; k < to; ++k) {
       if (all_[k].joined >= 0) d.also.push_back(all_[k].joined);
       if (k + 1 < to) d.also.push_back(all_[k].step);
@@ -190,10 +242,10 @@ class decode_halves {
     return g;
   }
   static int rows_bound(std::int32_t N) { return N == 1 ? 1 : gpu::decode_most_rows; }
-  dispatch attention_half(const layer& l, std::uint64_t x, std::uint64_t from, std::uint64_t to) const {
+  dispatch attention_half(const layer& l, std::uint64_t from, std::uint64_t to) const {
     const gpu::cached_heads& h = l.attention;
     const std::int32_t N = l.qkv.rows;
-    const gpu::decode_attention a{rows_of(l.qkv.norm, x, from, gpu::decode_groups, N),
+    const gpu::decode_attention a{rows_of(l.qkv.norm, from, gpu::decode_groups, N),
                                   l.qkv.b.at,
                                   l.qkv.operands[0].at,
                                   l.projection.b.at,
@@ -210,13 +262,13 @@ class decode_halves {
     const std::vector<range> given{{a.weight, 6 * C * C}, {a.bias, 6 * C},   {a.projection, 2 * C * C}, {a.projection_bias, 2 * C},
                                    {a.keys, cache},       {a.values, cache}, {a.sequence, 4 * N},       {a.position, 4 * N}};
     dispatch d = launch("decode_attention_768_1", "decode_attention_768_8", a,
-                        clusters(heads, gpu::decode_attention_bytes(columns, rows_bound(N))), l.at, l.at + 3, given);
+                        clusters(heads, gpu::decode_attention_bytes(columns, rows_bound(N))), from == 0 ? first_ : l.at, l.at + 3, given);
     d.writes = {parts_range(to, heads, N), {a.keys, cache}, {a.values, cache}};
     return d;
   }
   dispatch mlp_half(const layer& l, std::uint64_t from, std::uint64_t to) const {
     const std::int32_t N = l.qkv.rows;
-    const gpu::decode_mlp a{rows_of(l.up.norm, 0, from, heads, N), l.up.b.at, l.up.operands[0].at, l.down.b.at, l.down.operands[0].at, to};
+    const gpu::decode_mlp a{rows_of(l.up.norm, from, heads, N), l.up.b.at, l.up.operands[0].at, l.down.b.at, l.down.operands[0].at, to};
     const std::vector<range> given{{a.weight, 8 * C * C}, {a.bias, 8 * C}, {a.projection, 8 * C * C}, {a.projection_bias, 2 * C}};
     dispatch d = launch("decode_mlp_768_1", "decode_mlp_768_8", a,
                         clusters(gpu::decode_groups, gpu::decode_mlp_bytes(columns, rows_bound(N))), l.at + 3, l.at + 5, given);
@@ -225,7 +277,7 @@ class decode_halves {
   }
   dispatch logits(std::uint64_t from) const {
     const std::int32_t N = table_.rows;
-    const gpu::decode_logits a{rows_of(last_norm_, 0, from, gpu::decode_groups, N), table_.b.at, table_.y, table_.columns};
+    const gpu::decode_logits a{rows_of(last_norm_, from, gpu::decode_groups, N), table_.b.at, table_.y, table_.columns};
     dispatch d = launch("decode_logits_768_1", "decode_logits_768_8", a,
                         per_block(device_.multiprocessors, gpu::decode_logits_threads, gpu::decode_logits_bytes(columns, rows_bound(N))),
                         layers_.back().at + 5, end_, {{a.weight, 2 * C * a.V}});
