@@ -48,9 +48,12 @@ inline std::vector<owned_piece> owned_pieces(const plan_view& p, int data) {
     const operand& o = p.operands[std::size_t(s.operands)];
     if (s.op != &info<op::reduce_scatter> || o.region != value_kind::grad) continue;
     const std::int64_t each = o.dims.count() / p.totals.mesh.data;
-    all.push_back({o.at / size_of(o.type) + each * data, each, 0});
+    std::size_t k = all.size();
+    all.push_back({});
+    const owned_piece own{o.at / size_of(o.type) + each * data, each, 0};
+    for (; k > 0 && own.first < all[k - 1].first; --k) all[k] = all[k - 1];
+    all[k] = own;
   }
-  std::sort(all.begin(), all.end(), [](const owned_piece& a, const owned_piece& b) { return a.first < b.first; });
   for (std::size_t k = 1; k < all.size(); ++k) all[k].at = all[k - 1].at + all[k - 1].count;
   return all;
 }
