@@ -5,7 +5,9 @@
 /// results    all options give the same bits as separate steps that keep all activations
 /// eager      a plan gives the same bits as its ops run one by one
 /// gradients  gradients equal difference quotients
+/// mesh       two replicas of two devices, with ZeRO-1, train as one device with all rows does
 /// own_op     one model with an op from outside the library, whose gradient rule reads a gradient that it gave, has the bits of separate steps
+#include "../dist/training_run.hpp"
 #include "../plan/memory_checker.hpp"
 #include "../plan/random_gradients.hpp"
 #include "../plan/random_options.hpp"
@@ -59,6 +61,20 @@ std::string eager_fault_of(const random_program& p) {
   return difference(run_eagerly<reference_f32>(model), run_planned<reference_f32>(model));
 }
 std::string gradients_fault_of(const random_program& p) { return check_gradients(without_casts(p.model), 1).fault; }
+/// The gradients' norms and the losses of three steps on 2 x 2 devices, and on one.
+std::string mesh_fault_of(const random_program&) {
+  constexpr isotope::model::gpt size{1, 2, 16, 33, 8, 0.2};
+  const auto four = dist_test::train<checked>(isotope::model::gpt_loss_of{size, 2, 8}, {dist_test::mesh_of(2, 2, 1), 3});
+  const auto one = dist_test::train<checked>(isotope::model::gpt_loss_of{size, 4, 8}, {dist_test::mesh_of(1, 1), 3});
+  if (four.losses.size() != 3 || one.losses.size() != 3) return "there is no plan";
+  std::ostringstream fault;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double loss = std::fabs(four.losses[i] - one.losses[i]), norm = std::fabs(four.norms[i] - one.norms[i]);
+    if (!(loss <= 1e-4 * one.losses[i]) || !(norm <= 1e-3 * one.norms[i]))
+      fault << "step " << i << " differs by " << loss << " and " << norm << "; ";
+  }
+  return fault.str();
+}
 std::string own_op_fault_of(const random_program&) { return difference_of_a_read_gradient(); }
 
 struct check {
@@ -68,7 +84,8 @@ struct check {
 };
 constexpr check checks[] = {{"verify", &trace_fault_of, 2000},       {"memory", &memory_fault_of, 1000},
                             {"results", &results_fault_of, 1000},    {"eager", &eager_fault_of, 500},
-                            {"gradients", &gradients_fault_of, 200}, {"own_op", &own_op_fault_of, 1}};
+                            {"gradients", &gradients_fault_of, 200}, {"mesh", &mesh_fault_of, 1},
+                            {"own_op", &own_op_fault_of, 1}};
 
 /// The fault of the smallest model that shows one; empty: none.
 std::string found_by(const check& c) {
@@ -98,7 +115,7 @@ int main(int argc, char** argv) {
   for (const std::string_view word : words) {
     const auto c = std::find_if(std::begin(checks), std::end(checks), [&](const check& x) { return x.name == word; });
     if (c == std::end(checks)) {
-      std::cerr << "no check '" << word << "': verify, memory, results, eager, gradients, own_op\n";
+      std::cerr << "no check '" << word << "': verify, memory, results, eager, gradients, mesh, own_op\n";
       return 3;
     }
     const auto found = found_by(*c);
