@@ -63,6 +63,12 @@ TEST(data_parallel, joins_tensor_parallelism) {
   const auto llama = train<f32_target>(model::llama_loss_of{grouped, 4, 16}, {mesh_of(1, 1), 5});
   expect_same_training(train<f32_target>(model::llama_loss_of{grouped, 2, 16}, {mesh_of(2, 2, 1), 5}), llama);
 }
+TEST(data_parallel, joins_muon_and_clipping_of_each_tensor) {
+  auto two = mesh_of(2, 1), one = mesh_of(1, 1);
+  two.optimizer = one.optimizer = optimizer_kind::muon;
+  two.clip = one.clip = clipping::tensor_norm;
+  expect_same_training(train<f32_target>(gpt, {two, 5}), train<f32_target>(batch_of(4), {one, 5}));
+}
 TEST(data_parallel, joins_recomputation_and_chunks_of_the_head) {
   auto o = mesh_of(2, 2, 1), plain = mesh_of(1, 1);
   o.recompute = plain.recompute = recompute::all;
