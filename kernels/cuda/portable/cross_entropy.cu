@@ -60,7 +60,7 @@ template <int T, bool WIDE> __device__ inline void cross_entropy_grad(const cros
   const std::int64_t begin = row * a.N;
   row_part<T, WIDE, hold> part(a.N, t);
   const std::int32_t target = pointer<const std::int32_t>(a.targets)[row];
-  const bool counts = target >= 0 && target < a.V;
+  const bool counts = target >= 0 && target < a.all;
   const float top = pointer<const float>(a.tops)[row], sum = pointer<const float>(a.sums)[row];
   const float factor = sum == sum ? pointer<const float>(a.factor)[0] : sum, share = 1.0f / sum;
   for (part.start = piece * part.columns(); part.start < a.N; part.start += a.pieces * part.columns()) {
@@ -69,7 +69,7 @@ template <int T, bool WIDE> __device__ inline void cross_entropy_grad(const cros
     for_part<hold, run>([&](int k, int j) {
       const int c = part.column(k, j);
       const float p = exponential<T>(v[k][j] - top) * share;
-      v[k][j] = counts && c < a.V ? factor * (c == target ? p - 1.0f : p) : 0.0f;
+      v[k][j] = counts && c < a.V ? factor * (c + a.first == target ? p - 1.0f : p) : 0.0f;
     });
     part.store(a.dlogits, begin, v);
   }

@@ -14,6 +14,7 @@ struct cross_entropy_operands {
   std::uint64_t dlogits;  // (rows, N), in the format of the logits
   std::int64_t rows;
   std::int32_t N, V, pieces, wide;  // pieces: blocks of a row
+  std::int32_t all, first;          // of the gradient: targets are classes of `all`, of which column 0 is class `first`
 };
 
 struct counted_rows_operands {

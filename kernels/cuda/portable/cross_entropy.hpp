@@ -5,6 +5,7 @@
 #include <isotope/fatbins/cross_entropy.hpp>
 #include <isotope/kernels/cuda/reference/cross_entropy.hpp>
 #include <isotope/op/cross_entropy.hpp>
+#include <isotope/op/cross_entropy_part.hpp>
 
 #include <isotope/kernels/cuda/rows/rows.hpp>
 
@@ -45,39 +46,63 @@ template <GpuPrecision P> struct kernel<op::cross_entropy, P, kernels::portable>
   }
 };
 
+namespace portable {
+
+/// The gradient of rows of V classes, of which column 0 is class `first` of `all`.
+template <class Op, class P>
+void record_cross_entropy_grad(const launch& l, recording& r, std::int64_t V, std::int64_t all, std::int64_t first) {
+  constexpr by_format functions{"cross_entropy_grad_f32", "cross_entropy_grad_bf16", "cross_entropy_grad_f16"};
+  constexpr std::int64_t fewest_blocks = 1024;  // on rows that are too few for a device, several blocks work
+  const view &logits = l.in[0], &targets = l.in[1], &tops = l.in[2], &sums = l.in[3], &dloss = l.in[4], &dlogits = l.out[0];
+  const std::int64_t N = logits.dims.cols(), rows = targets.dims.count();
+  if (rows * N == 0) return;
+  if (N > longest_row || all > longest_row || logits.type != dlogits.type)
+    return fall_through<Op, P>(l, r, "cross_entropy_grad: too many classes, or two formats");
+  view factor;
+  factor.at = l.scratch;
+  factor.bytes = 4;
+  record_counted_rows(r, l.in[l.in.size() > 5 ? 5 : 1], all, dloss, factor, true);
+  const std::int64_t threads = std::clamp<std::int64_t>(round_up(divide_up(N, 32), 32), 32, 256);
+  const std::int64_t pieces = std::min(divide_up(N, 32 * threads), divide_up(fewest_blocks, rows));
+  const gpu::cross_entropy_operands a{logits.at,
+                                      targets.at,
+                                      tops.at,
+                                      sums.at,
+                                      0,
+                                      factor.at,
+                                      dlogits.at,
+                                      rows,
+                                      std::int32_t(N),
+                                      std::int32_t(V),
+                                      std::int32_t(pieces),
+                                      logits_are_wide(N, logits, dlogits),
+                                      std::int32_t(all),
+                                      std::int32_t(first)};
+  r.add(fatbins::cross_entropy, functions.of(logits.type), a, per_block(rows * pieces, std::uint32_t(threads)),
+        {logits, targets, tops, sums, factor}, {dlogits});
+}
+
+}  // namespace portable
+
 template <GpuPrecision P> struct kernel<op::cross_entropy_grad, P, kernels::portable> {
   static constexpr std::uint32_t inplace = 1;
   static constexpr std::int64_t scratch(const step_shapes& s) {
     return std::max<std::int64_t>(4, portable::scratch_below<op::cross_entropy_grad, P>(s));
   }
   static void record(const launch& l, recording& r) {
-    constexpr portable::by_format functions{"cross_entropy_grad_f32", "cross_entropy_grad_bf16", "cross_entropy_grad_f16"};
-    constexpr std::int64_t fewest_blocks = 1024;  // on rows that are too few for a device, several blocks work
-    const view &logits = l.in[0], &targets = l.in[1], &tops = l.in[2], &sums = l.in[3], &dloss = l.in[4], &dlogits = l.out[0];
-    const std::int64_t N = logits.dims.cols(), V = l.constants<op::cross_entropy>().classes, rows = targets.dims.count();
-    if (rows * N == 0) return;
-    if (N > portable::longest_row || logits.type != dlogits.type)
-      return portable::fall_through<op::cross_entropy_grad, P>(l, r, "cross_entropy_grad: too many classes, or two formats");
-    view factor;
-    factor.at = l.scratch;
-    factor.bytes = 4;
-    portable::record_counted_rows(r, l.in[l.in.size() > 5 ? 5 : 1], V, dloss, factor, true);
-    const std::int64_t threads = std::clamp<std::int64_t>(portable::round_up(portable::divide_up(N, 32), 32), 32, 256);
-    const std::int64_t pieces = std::min(portable::divide_up(N, 32 * threads), portable::divide_up(fewest_blocks, rows));
-    const gpu::cross_entropy_operands a{logits.at,
-                                        targets.at,
-                                        tops.at,
-                                        sums.at,
-                                        0,
-                                        factor.at,
-                                        dlogits.at,
-                                        rows,
-                                        std::int32_t(N),
-                                        std::int32_t(V),
-                                        std::int32_t(pieces),
-                                        portable::logits_are_wide(N, logits, dlogits)};
-    r.add(fatbins::cross_entropy, functions.of(logits.type), a, per_block(rows * pieces, std::uint32_t(threads)),
-          {logits, targets, tops, sums, factor}, {dlogits});
+    const std::int64_t V = l.constants<op::cross_entropy>().classes;
+    portable::record_cross_entropy_grad<op::cross_entropy_grad, P>(l, r, V, V, 0);
+  }
+};
+
+template <GpuPrecision P> struct kernel<op::cross_entropy_part_grad, P, kernels::portable> {
+  static constexpr std::uint32_t inplace = 1;
+  static constexpr std::int64_t scratch(const step_shapes& s) {
+    return std::max<std::int64_t>(4, portable::scratch_below<op::cross_entropy_part_grad, P>(s));
+  }
+  static void record(const launch& l, recording& r) {
+    const auto c = l.constants<op::cross_entropy_part_grad>();
+    portable::record_cross_entropy_grad<op::cross_entropy_part_grad, P>(l, r, c.classes, c.all, c.first);
   }
 };
 

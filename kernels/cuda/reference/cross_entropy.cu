@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(1024) reference_cross_entropy_mean(
 extern "C" __global__ void __launch_bounds__(1024) reference_cross_entropy_counted(const __grid_constant__ cross_entropy_grad_arguments a) {
   double rows = 0;
   for (std::int64_t row = threadIdx.x; row < a.rows; row += block_sum_threads)
-    if (counts(pointer<const std::int32_t>(a.targets)[row], a.V)) rows += 1;
+    if (counts(pointer<const std::int32_t>(a.targets)[row], a.all)) rows += 1;
   rows = block_sum(rows);
   if (threadIdx.x == 0) pointer<double>(a.counted)[0] = rows;
 }
@@ -60,10 +60,10 @@ extern "C" __global__ void __launch_bounds__(1024) reference_cross_entropy_grad(
   const std::int64_t row = i / a.N, column = i % a.N;
   const std::int32_t target = pointer<const std::int32_t>(a.targets)[row];
   double d = 0;
-  if (counts(target, a.V) && column < a.V) {
+  if (counts(target, a.all) && column < a.V) {
     const double top = double(pointer<const float>(a.tops)[row]), sum = double(pointer<const float>(a.sums)[row]);
     const double p = exp(load_f64(a.logits, i, a.type) - top) / sum;
-    d = load_f64(a.dloss, 0, a.dloss_type) * (p - (column == target ? 1.0 : 0.0)) / pointer<const double>(a.counted)[0];
+    d = load_f64(a.dloss, 0, a.dloss_type) * (p - (column + a.first == target ? 1.0 : 0.0)) / pointer<const double>(a.counted)[0];
   }
   store_f64(a.dx, i, a.dx_type, d);
 }

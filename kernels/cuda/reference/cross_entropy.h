@@ -20,6 +20,7 @@ struct cross_entropy_grad_arguments {
   std::uint64_t counted;  // () f64, scratch: the number of rows that count
   std::uint64_t dx;       // (rows, N), zeros behind the classes
   std::int64_t rows, N, V;
+  std::int64_t all, first;  // targets are classes of `all`, of which column 0 is class `first`
   std::int32_t type, dx_type, dloss_type;
 };
 
