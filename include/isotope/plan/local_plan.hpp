@@ -14,16 +14,19 @@ namespace isotope {
 class local_plan {
  public:
   /// `p` must outlive this.
-  local_plan(const plan_view& p, const mesh_position& at)
-      : steps_(p.steps.begin(), p.steps.end()), operands_(p.operands.begin(), p.operands.end()), view_(p) {
+  local_plan(const plan_view& p, const mesh_position& at) : view_(p) {
+    steps_.resize(p.steps.size());  // loops, and spans of pointers: what takes iterators costs every reader compile time
+    for (std::size_t k = 0; k < steps_.size(); ++k) steps_[k] = p.steps[k];
+    operands_.resize(p.operands.size());
+    for (std::size_t k = 0; k < operands_.size(); ++k) operands_[k] = p.operands[k];
     for (step& s : steps_)
       if (s.op->localise != nullptr) s.op->localise(s.attr, at);
     for (operand& o : operands_) {
       o.at += o.rank_stride * at.data;
       o.rank_stride = 0;
     }
-    view_.steps = steps_;
-    view_.operands = operands_;
+    view_.steps = {steps_.data(), steps_.size()};
+    view_.operands = {operands_.data(), operands_.size()};
   }
   local_plan(const local_plan&) = delete;
   local_plan& operator=(const local_plan&) = delete;
@@ -61,7 +64,7 @@ inline std::vector<owned_piece> owned_pieces(const plan_view& p, int data) {
 /// Calls f(where the elements are in the master region, how many of them come before, how many there are) for those of [first, first + n) of the parameters whose
 /// masters a rank keeps, up to the first failure.
 template <class F>
-result<void> for_masters(std::span<const owned_piece> kept, const plan_view& p, std::int64_t first, std::int64_t n, const F& f) {
+result<void> for_masters(const std::vector<owned_piece>& kept, const plan_view& p, std::int64_t first, std::int64_t n, const F& f) {
   if (!p.totals.shards_updates) return f(first, std::int64_t(0), n);
   for (const owned_piece& k : kept) {
     const std::int64_t from = std::max(first, k.first), to = std::min(first + n, k.first + k.count);

@@ -52,9 +52,11 @@ template <class Put> void for_initial_piece(const slot& s, std::uint64_t seed, c
 /// x = the elements of a slot that a rank holds; 0 in rows of padding.
 inline void fill_initial(const slot& s, int tensor, std::uint64_t seed, std::span<float> x) {
   if (!s.pieces.divides()) return fill_initial(s.init, seed, stream_of(s.path.view()), x);
-  std::fill(x.begin(), x.end(), 0.0f);
+  for (float& v : x) v = 0;
   for (const piece_run& r : initial_pieces(s, tensor))
-    for_initial_piece(s, seed, r, [&](std::int64_t i, const double* run, std::int64_t n) { std::copy_n(run, n, x.begin() + i); });
+    for_initial_piece(s, seed, r, [&](std::int64_t i, const double* run, std::int64_t n) {
+      for (std::int64_t k = 0; k < n; ++k) x[std::size_t(i + k)] = float(run[k]);
+    });
 }
 
 }  // namespace isotope

@@ -61,7 +61,7 @@ template <Queue Q> class session_memory {
     return what == tensor_kind::state ? k < states().size() : isotope::keeps(plan(), what, k);
   }
   /// With ZeRO-1: the elements whose masters and moments this rank keeps, in ascending order; `numbers` reads the regions. Empty: it keeps all.
-  std::span<const owned_piece> owned() const { return pieces_; }
+  const std::vector<owned_piece>& owned() const { return pieces_; }
   std::int64_t planned_bytes() const { return planned_; }
   /// Bytes of the arena, the frames and the queue's own memory.
   std::int64_t measured_bytes() const {
