@@ -35,9 +35,20 @@ template <GpuPrecision P> struct kernel<op::cross_entropy, P, kernels::portable>
     losses.at = l.scratch;
     losses.bytes = 4 * rows;
     if (rows > 0) {
-      const gpu::cross_entropy_operands a{
-          logits.at, targets.at, tops.at,         sums.at,         losses.at, 0,
-          0,         rows,       std::int32_t(N), std::int32_t(V), 1,         portable::logits_are_wide(N, logits, logits)};
+      const gpu::cross_entropy_operands a{logits.at,
+                                          targets.at,
+                                          tops.at,
+                                          sums.at,
+                                          losses.at,
+                                          0,
+                                          0,
+                                          rows,
+                                          std::int32_t(N),
+                                          std::int32_t(V),
+                                          1,
+                                          portable::logits_are_wide(N, logits, logits),
+                                          std::int32_t(V),
+                                          0};
       const std::int64_t threads = std::clamp<std::int64_t>(portable::round_up(portable::divide_up(V, 32), 32), 32, 256);
       r.add(fatbins::cross_entropy, functions.of(logits.type), a, per_block(rows, std::uint32_t(threads)), {logits, targets},
             {tops, sums, losses});
