@@ -46,8 +46,8 @@ template <Job J> bool breaks_device(const failure& f) {
 /// `Device` is device<T>, or derives from it. All members are called on one thread.
 template <Target T, class Device> class device_host {
  public:
-  device_host(Device device, std::string owner, std::uint64_t number, std::shared_ptr<group_list> groups)
-      : device_(std::make_unique<Device>(std::move(device))),
+  device_host(Device owned, std::string owner, std::uint64_t number, std::shared_ptr<group_list> groups)
+      : device_(std::make_unique<Device>(std::move(owned))),
         owner_(std::move(owner)),
         models_(number),
         joined_(number),
