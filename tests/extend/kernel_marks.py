@@ -3,7 +3,8 @@
 
   kernel_marks.py digests [ROOT]                      prints a digest for each kernel, as JSON: {"cpu portable softmax": "0123456789abcdef", ...}
   kernel_marks.py add CONFORMANCE SUMMARY [ROOT]      adds the runs of SUMMARY, which `isotope-conform verify --out` wrote, to CONFORMANCE: each with the
-                                                      digests of its kernels at its commit; replaces an earlier run of the same kernels and device
+                                                      digests of its kernels at its commit; replaces an earlier run of the same kernels and device,
+                                                      of which a run of fewer ops keeps the others
   kernel_marks.py stale CONFORMANCE WORDS [ROOT]      names the kernels that have changed since they were judged, in runs whose device's name starts with
                                                       one of WORDS, separated by commas, and fails if there are any
 
@@ -124,10 +125,21 @@ def add(conformance, summary, root):
     def place(run):
         return [run[key] for key in ("backend", "precision", "kernels", "device")]
 
+    def joined(run, earlier):
+        """A run in place of an earlier one. If it ran some ops only, the others stay as they were judged, and so do the commit and the number of cases."""
+        others = set(earlier["ran"]) - set(run["ran"])
+        if not others:
+            return run
+        both = {key: sorted(set(run[key]) | {op for op in earlier[key] if op in others}) for key in ("ran", "failing", "unsupported")}
+        both["native_shaders"] = sorted(set(run["native_shaders"]) | set(earlier["native_shaders"]))
+        both["digests"] = {op: digest for op, digest in earlier["digests"].items() if op in others} | run["digests"]
+        return earlier | both
+
     for run in json.loads(pathlib.Path(summary).read_text()):
         known = digests_at(root, run["commit"])
         run["digests"] = {op: known[name] for op, name in kernels_of(run).items() if name in known}
-        runs = [other for other in runs if place(other) != place(run)] + [run]
+        same = [other for other in runs if place(other) == place(run)]
+        runs = [other for other in runs if place(other) != place(run)] + [joined(run, same[0]) if same else run]
     runs.sort(key=lambda run: (run["backend"], run["device"], run["precision"], ["reference", "portable", "native"].index(run["kernels"])))
     file.write_text("[\n" + ",\n".join(json.dumps(run, sort_keys=True) for run in runs) + "\n]\n")
 
