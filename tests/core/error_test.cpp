@@ -10,7 +10,7 @@
 namespace error_test {
 using namespace isotope;
 
-constexpr int codes = int(errc::timeout) + 1;
+constexpr int codes = int(errc::stale_handle) + 1;
 
 TEST(errc, every_code_has_a_name_of_its_own) {
   std::set<std::string_view> names;
