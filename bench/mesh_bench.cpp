@@ -21,7 +21,7 @@
 #include "measure.hpp"
 
 #if __has_include(<isotope/fatbins/build.hpp>)
-#include <isotope/comm/nccl_group.hpp>
+#include <isotope/comm/cuda/nccl_group.hpp>
 #endif
 
 namespace {

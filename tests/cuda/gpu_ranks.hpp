@@ -1,6 +1,6 @@
 #pragma once
 /// A rank on each of several GPUs of this machine, each on a thread of its own, for tests and benchmarks of NCCL.
-#include <isotope/comm/nccl_communicator.hpp>
+#include <isotope/comm/cuda/nccl_communicator.hpp>
 #include <isotope/comm/thread_group.hpp>
 
 #include <cstring>

@@ -1,7 +1,7 @@
 /// Our declarations of NCCL against NVIDIA's header, where that is installed.
 #include <gtest/gtest.h>
 
-#include <isotope/comm/nccl_library.hpp>
+#include <isotope/comm/cuda/nccl_library.hpp>
 
 #if __has_include(<nccl.h>) && __has_include(<cuda_runtime.h>)
 #include <nccl.h>

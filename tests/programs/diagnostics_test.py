@@ -35,7 +35,7 @@ def test_the_table_of_flags_is_what_info_prints(f):
 def test_every_documented_variable_sets_its_field(f):
     values = {"ISOTOPE_SIZE": "debug-tiny", "ISOTOPE_INJECT_FAULT": "hung:9"}
     # these contradict the others
-    alone = ("ISOTOPE_CONFIG", "ISOTOPE_BENCH_DISPATCH_ONLY", "ISOTOPE_TRACE_IN", "ISOTOPE_TRACE_OUT", "ISOTOPE_FROM", "ISOTOPE_SAVE_ADAPTERS")
+    alone = ("ISOTOPE_CONFIG", "ISOTOPE_BENCH_DISPATCH_ONLY", "ISOTOPE_TRACE_IN", "ISOTOPE_TRACE_OUT", "ISOTOPE_FROM", "ISOTOPE_ADAPTERS", "ISOTOPE_SAVE_ADAPTERS")
     wanted, env = [], {}
     for flag, variable, kind, default, programs, _ in documented():
         if "train" not in programs.split(", ") or not variable or variable in alone:
@@ -49,7 +49,7 @@ def test_every_documented_variable_sets_its_field(f):
 
 
 def test_every_documented_flag_is_in_the_help_of_its_programs(f):
-    helps = {name: f.run(name, "--help").succeeded().out for name in ("train", "generate", "parity", "mlp", "info", "conform", "tokenize", "embed")}
+    helps = {name: f.run(name, "--help").succeeded().out for name in ("train", "generate", "parity", "mlp", "info", "conform", "tokenize", "embed", "serve")}
     for flag, _, _, _, programs, meaning in documented():
         for name in programs.split(", "):
             assert re.search(rf"{flag}\b", helps[name]), (flag, name)

@@ -24,7 +24,7 @@ TYPED_TEST_SUITE(workers, every_target, plan_test::target_name);
 TYPED_TEST(workers, steps_evaluate_and_read_as_a_session_that_is_used_directly) {
   using T = TypeParam;
   const auto w = TestFixture::on_device();
-  EXPECT_EQ(w.name(), worker::thread_name_of(T::backend::name, 0));
+  EXPECT_EQ(w.name(), worker::thread_name_of<typename T::backend>(0));
   EXPECT_EQ(w.info().backend, T::backend::name);
   const auto m = load_training<T>(w);
   auto d = isotope_test::there(plan_test::opened<T>(1));

@@ -49,6 +49,13 @@ struct recording_device : iso::device<here> {
   }
 };
 
+struct long_named {
+  static constexpr std::string_view name = "abcdefgh";
+};
+struct short_named {
+  static constexpr std::string_view name = "abcdefgh", short_name = "ab";
+};
+
 }  // namespace
 
 // DW-01: what runs a job is the thread with this name, and it is one thread.
@@ -69,8 +76,8 @@ TEST(worker_lifetime, one_named_thread_runs_all_jobs) {
   EXPECT_EQ(seen, "cpu-dev-3");
   EXPECT_EQ(threads.size(), 1U);
   EXPECT_EQ(threads.count(std::this_thread::get_id()), 0U);
-  EXPECT_EQ(worker::thread_name_of("vulkan", 0), "vk-dev-0");
-  EXPECT_EQ(worker::thread_name_of("cuda", 12), "cuda-dev-12");
+  EXPECT_EQ(worker::thread_name_of<long_named>(0), "abcdef-dev-0");
+  EXPECT_EQ(worker::thread_name_of<short_named>(12), "ab-dev-12");
 }
 
 // DW-01: builds with assertions stop at a call of the device on another thread.

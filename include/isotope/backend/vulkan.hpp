@@ -13,7 +13,7 @@
 namespace isotope::backend {
 
 struct vulkan {
-  static constexpr std::string_view name = "vulkan";
+  static constexpr std::string_view name = "vulkan", short_name = "vk";
   static constexpr int preference = 1;
   using default_precision = precision::f32;
   static constexpr std::int64_t tensor_bytes = isotope::vulkan::tensor_bytes;

@@ -15,7 +15,7 @@ enum class reduction : std::uint8_t { sum, max };
 /// One rank's end of a group. All ranks of a group call the same operations in the same order with the same sizes; each call returns when this rank's
 /// result is there. A communicator is made and used on one thread, that of the rank's device worker; only `abort` may be called from others.
 ///
-/// Memory is the host's. A transport between devices has operations on memory of the device besides, in the order of a stream: comm/nccl_communicator.hpp.
+/// Memory is the host's. A transport between devices has operations on memory of the device besides, in the order of a stream: nccl_communicator.
 ///
 /// Numbers are combined in the order of the ranks, x = ((x[0] + x[1]) + x[2]) + ..., in the accumulation format of their type, and rounded to the type
 /// once, at the end. So every rank gets the same bits, and threads and processes
@@ -38,7 +38,7 @@ class communicator {
   /// whole = part of rank 0, part of rank 1, ...; whole.size() = ranks() x part.size(). `part` may be its own place in `whole`.
   virtual result<void> all_gather(std::span<const std::byte> part, std::span<std::byte> whole) = 0;
   /// part = piece rank() of the combination of every rank's `whole`, which has ranks() pieces. `part` may be its own place in `whole`, which may be
-  /// overwritten.
+  /// overwritten, but where every rank has 0, it keeps 0.
   virtual result<void> reduce_scatter(std::span<std::byte> whole, std::span<std::byte> part, dtype type, reduction how) = 0;
   /// x = x of rank `root`.
   virtual result<void> broadcast(std::span<std::byte> x, int root) = 0;

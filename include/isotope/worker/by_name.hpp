@@ -9,7 +9,7 @@
 
 namespace isotope::worker {
 
-/// Starts a worker for the first of the targets whose backend has this name: `start_by_name<iso::selected>("cuda")`. Jobs and handles are the same in every build.
+/// Starts a worker for the first of the targets whose backend has this name: `start_by_name<iso::selected>(name)`. Jobs and handles are the same in every build.
 /// @error not_compiled_in: the program has no such backend; as device_worker::start
 template <Target... T> result<device_worker> start_by_name(std::string_view backend, const worker_options& o = {}) {
   if (auto known = backend_list<typename T::backend...>::find(backend); !known) return std::move(known).error();

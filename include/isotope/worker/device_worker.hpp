@@ -30,10 +30,11 @@ struct worker_options {
   watchdog_options watch = {};
 };
 
-/// The name of a worker's thread, at most 15 characters: cpu-dev-0, vk-dev-0, cuda-dev-1.
-inline std::string thread_name_of(std::string_view backend, int index) {
-  const std::string_view called = backend == "vulkan" ? "vk" : backend.substr(0, 6);
-  return std::string(called) + "-dev-" + std::to_string(index);
+/// The name of a worker's thread, at most 15 characters, such as cpu-dev-0: it begins with the backend's `short_name`, if it has one, or its name.
+template <class B> std::string thread_name_of(int index) {
+  std::string_view called = B::name;
+  if constexpr (requires { B::short_name; }) called = B::short_name;
+  return std::string(called.substr(0, 6)) + "-dev-" + std::to_string(index);
 }
 
 /// The handle of a running worker. It may be moved, and any thread may submit; its destructor shuts the worker down and answers what waits with worker_gone.
@@ -57,7 +58,7 @@ class device_worker {
   /// Starts a thread and opens the device on it. `Device` is device<T> or derives from it. @error as device<T>::open; out_of_memory: no thread
   template <Target T, class Device = device<T>, FaultSource Faults = no_faults>
   static result<device_worker> start(const worker_options& o = {}, Faults faults = {}) {
-    auto s = std::make_shared<shared>(thread_name_of(T::backend::name, o.index), o);
+    auto s = std::make_shared<shared>(thread_name_of<typename T::backend>(o.index), o);
     auto options = options_for<typename T::backend>(o.device);
     if constexpr (!Device::on_host)
       if (options.name.empty()) options.name = std::to_string(o.index);

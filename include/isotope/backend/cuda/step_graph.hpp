@@ -76,7 +76,7 @@ class stream_groups {
       return fail(errc::invalid_argument,
                   "the communicator of the " + std::string(what.group == rank_group::tensor ? "tensor" : "data") +
                       " group takes no numbers in device memory",
-                  "cuda", "join a group of NCCL (comm/nccl_communicator.hpp)");
+                  "cuda", "join a group of NCCL (comm/cuda/nccl_communicator.hpp)");
     return c->start(what, stream);
   }
 

@@ -11,10 +11,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "../backend/cuda/driver.hpp"
-#include "../core/error.hpp"
-#include "../core/precision.hpp"
-#include "communicator.hpp"
+#include "../../backend/cuda/driver.hpp"
+#include "../../core/error.hpp"
+#include "../../core/precision.hpp"
+#include "../communicator.hpp"
 
 namespace isotope::nccl {
 

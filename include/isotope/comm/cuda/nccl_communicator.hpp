@@ -15,11 +15,11 @@
 #include <thread>
 #include <utility>
 
-#include "../backend/cuda/context.hpp"
-#include "../backend/cuda/stream_communicator.hpp"
-#include "call.hpp"
+#include "../../backend/cuda/context.hpp"
+#include "../../backend/cuda/stream_communicator.hpp"
+#include "../call.hpp"
+#include "../nccl_settings.hpp"
 #include "nccl_library.hpp"
-#include "nccl_settings.hpp"
 
 namespace isotope {
 

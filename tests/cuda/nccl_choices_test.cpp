@@ -1,4 +1,4 @@
-#include <isotope/comm/nccl_library.hpp>
+#include <isotope/comm/cuda/nccl_library.hpp>
 #include <isotope/comm/nccl_settings.hpp>
 
 #include <gtest/gtest.h>

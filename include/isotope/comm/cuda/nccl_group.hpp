@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "../transport.hpp"
 #include "nccl_communicator.hpp"
-#include "transport.hpp"
 
 namespace isotope {
 
