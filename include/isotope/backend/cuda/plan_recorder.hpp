@@ -33,7 +33,7 @@ struct plan_recorder {
   std::vector<library_product> products;  // of the graphs that were recorded while plans were loaded
   bool whole = false;                     // whether all plans of the session are loaded
 
-  plan_recorder(std::shared_ptr<context> c, std::shared_ptr<loaded_functions> loaded, const kernel_set& all, const rank_groups& ranks)
+  plan_recorder(std::shared_ptr<context> c, std::shared_ptr<loaded_functions> loaded, const kernel_set& all, const rank_groups& ranks = {})
       : device(std::move(c)),
         functions(std::move(loaded)),
         shared_pool(std::make_unique<constant_pool>(device)),
@@ -85,7 +85,7 @@ struct plan_recorder {
     drop_edge(waits, device->options.diagnose.drop_barrier);
     const auto early = device->options.diagnose.no_early_start ? std::vector<std::uint8_t>(inner.size(), 0)
                                                                : early_starts(inner, waits, device->physical().limits);
-    return to->build(*functions, groups, inner, waits, early);
+    return to->build(*functions, inner, waits, early, groups);
   }
   /// Starts recorded dispatches, `times` runs of them, with the inputs of `upload`, whose first byte belongs at the device's address `inputs`; outputs are copied to
   /// `readback` after the last run. Returns the timeline's value at the end. @error device_lost, out_of_memory

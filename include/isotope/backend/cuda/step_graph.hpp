@@ -95,8 +95,8 @@ class step_graph {
   executable_handle handle() const { return executable_; }
 
   /// Replaces the graph: dispatch i waits for those in waits[i], and if early[i] is 1, it starts before its only one has ended. @error missing_feature, out_of_memory, with the kernel's name
-  result<void> build(loaded_functions& functions, const stream_groups& groups, const std::vector<dispatch>& all,
-                     const dispatch_edges& waits, const std::vector<std::uint8_t>& early = {}) {
+  result<void> build(loaded_functions& functions, const std::vector<dispatch>& all, const dispatch_edges& waits,
+                     const std::vector<std::uint8_t>& early = {}, const stream_groups& groups = stream_groups()) {
     clear();
     const auto here = context_->current();
     const driver& f = context_->f();
