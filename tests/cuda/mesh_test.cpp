@@ -1,7 +1,7 @@
 // Training on two GPUs through NCCL gives what one GPU gives. Skipped where there are not two GPUs, NCCL and its choices.
 #include <isotope/backend/cuda.hpp>
-#include <isotope/comm/mesh.hpp>
 #include <isotope/comm/cuda/nccl_group.hpp>
+#include <isotope/comm/mesh.hpp>
 #include <isotope/model/all.hpp>
 #include <isotope/plan/dynamic.hpp>
 
