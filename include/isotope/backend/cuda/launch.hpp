@@ -216,13 +216,7 @@ class recording {
     d.count = count;
     d.default_threads = count.threads;
     if (launch_size > 0 && count.items != 0) d.count = per_item(count.items, std::uint32_t(launch_size));
-    d.reads = std::move(reads);
-    d.writes = std::move(writes);
-    d.set = set;
-    d.reason = reason;
-    d.step = step;
-    dispatches.push_back(std::move(d));
-    return dispatches.back();
+    return added(std::move(d), std::move(reads), std::move(writes));
   }
 
   /// Adds a product of cuBLASLt.
@@ -230,14 +224,8 @@ class recording {
     dispatch d;
     d.product = p;
     d.function = "cublasLtMatmul";
-    d.reads = std::move(reads);
-    d.writes = std::move(writes);
-    d.set = set;
-    d.reason = reason;
-    d.step = step;
     d.matrices = p.a.type == dtype::bf16 ? "bf16xbf16->f32" : p.a.type == dtype::f16 ? "f16xf16->f32" : "";
-    dispatches.push_back(std::move(d));
-    return dispatches.back();
+    return added(std::move(d), std::move(reads), std::move(writes));
   }
 
   /// Adds an exchange between the ranks of a group.
@@ -246,13 +234,7 @@ class recording {
     d.collective = c;
     using kind = library_collective::kind;
     d.function = c.what == kind::all_reduce ? "all_reduce" : c.what == kind::all_gather ? "all_gather" : "reduce_scatter";
-    d.reads = std::move(reads);
-    d.writes = std::move(writes);
-    d.set = set;
-    d.reason = reason;
-    d.step = step;
-    dispatches.push_back(std::move(d));
-    return dispatches.back();
+    return added(std::move(d), std::move(reads), std::move(writes));
   }
 
   template <class E> std::uint64_t keep(std::span<const E> table) { return constants_.keep(std::as_bytes(table)); }
@@ -266,6 +248,16 @@ class recording {
  private:
   constant_store& constants_;
   code_store& code_;
+
+  dispatch& added(dispatch d, std::vector<range> reads, std::vector<range> writes) {
+    d.reads = std::move(reads);
+    d.writes = std::move(writes);
+    d.set = set;
+    d.reason = reason;
+    d.step = step;
+    dispatches.push_back(std::move(d));
+    return dispatches.back();
+  }
 };
 
 namespace ptx {
