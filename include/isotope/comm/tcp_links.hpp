@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -65,9 +66,9 @@ class tcp_links {
   /// Takes a connection over which both ends have said hello.
   void add(int p, channel use, tcp_socket s) {
     io_error ignored;
-    s.set_option(asio::ip::tcp::no_delay(true), ignored);
-    s.set_option(asio::socket_base::keep_alive(true), ignored);
-    s.non_blocking(true, ignored);
+    std::ignore = s.set_option(asio::ip::tcp::no_delay(true), ignored);
+    std::ignore = s.set_option(asio::socket_base::keep_alive(true), ignored);
+    std::ignore = s.non_blocking(true, ignored);
     const std::lock_guard lock(mutex_);
     socket(p, use).emplace(std::move(s));
     if (use == channel::data) return;
@@ -88,7 +89,7 @@ class tcp_links {
     tell_all(cause_);
     for (auto& p : peers_) {
       io_error ignored;
-      if (p.data) p.data->close(ignored);
+      if (p.data) std::ignore = p.data->close(ignored);
     }
   }
   /// From any thread. The others are told at once, whatever this rank's own thread is doing.
@@ -193,7 +194,7 @@ class tcp_links {
     }
     for (auto& p : peers_) {
       io_error ignored;
-      if (p.data) p.data->close(ignored);
+      if (p.data) std::ignore = p.data->close(ignored);
     }
   }
   void tell_all(const std::optional<cause>& why) {
@@ -207,7 +208,7 @@ class tcp_links {
       if (!p.control) continue;
       io_error ignored;
       p.control->send(asio::buffer(&w, sizeof w), 0, ignored);
-      p.control->shutdown(asio::socket_base::shutdown_send, ignored);
+      std::ignore = p.control->shutdown(asio::socket_base::shutdown_send, ignored);
     }
   }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <tuple>
 
 #include <unistd.h>
 
@@ -25,10 +26,10 @@ class tcp_listener {
     if (e) where = at.host == "localhost" ? ip::address(ip::address_v4::loopback()) : ip::address(ip::address_v4::any());
     std::shared_ptr<tcp_listener> l(new tcp_listener);
     const ip::tcp::endpoint endpoint(where, at.port);
-    l->acceptor_.open(endpoint.protocol(), e);
-    if (!e) l->acceptor_.set_option(boost::asio::socket_base::reuse_address(true), e);
-    if (!e) l->acceptor_.bind(endpoint, e);
-    if (!e) l->acceptor_.listen(boost::asio::socket_base::max_listen_connections, e);
+    std::ignore = l->acceptor_.open(endpoint.protocol(), e);
+    if (!e) std::ignore = l->acceptor_.set_option(boost::asio::socket_base::reuse_address(true), e);
+    if (!e) std::ignore = l->acceptor_.bind(endpoint, e);
+    if (!e) std::ignore = l->acceptor_.listen(boost::asio::socket_base::max_listen_connections, e);
     if (!e) l->at_ = {at.host, l->acceptor_.local_endpoint(e).port()};
     if (e == boost::asio::error::address_in_use)
       return fail(errc::in_use, at.text() + " is in use: another process listens there", "tcp",

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,7 +15,7 @@ namespace isotope::comm {
 
 template <std::size_t N> void put_text(std::array<char, N>& to, std::string_view text) {
   to.fill(0);
-  std::memcpy(to.data(), text.data(), std::min(text.size(), N - 1));
+  text.copy(to.data(), N - 1);
 }
 template <std::size_t N> std::string text_of(const std::array<char, N>& from) {
   return {from.data(), std::find(from.begin(), from.end(), '\0')};

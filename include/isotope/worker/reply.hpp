@@ -38,11 +38,14 @@ template <class T> class answer_state {
       const std::lock_guard lock(mutex_);
       if (answered_) return false;
       answered_ = true;
-      if (next_ == nullptr) value_.emplace(std::move(value));
-      else next = std::move(next_);
       ready_.notify_all();  // under the lock: whoever waits may destroy this object as soon as it has the answer
+      if (next_ == nullptr) {
+        value_.emplace(std::move(value));
+        return true;
+      }
+      next = std::move(next_);
     }
-    if (next != nullptr) next->call(std::move(value));
+    next->call(std::move(value));
     return true;
   }
   bool answered() const {
