@@ -34,11 +34,11 @@ template <class T> struct rank {
 template <class T, class Work> void on_mesh(const device_mesh& m, const std::vector<owned_plan>& plans, const Work& work) {
   for (const auto& p : plans)
     if (p.plan.steps.empty()) return;
-  std::vector<std::shared_ptr<meeting_place>> tensor_groups, data_groups;
-  for (int d = 0; d < m.data; ++d) tensor_groups.push_back(std::make_shared<meeting_place>(m.tensor));
-  for (int t = 0; t < m.tensor; ++t) data_groups.push_back(std::make_shared<meeting_place>(m.data));
+  std::vector<thread_group> tensor_groups, data_groups;
+  for (int d = 0; d < m.data; ++d) tensor_groups.emplace_back(m.tensor);
+  for (int t = 0; t < m.tensor; ++t) data_groups.emplace_back(m.data);
   const auto one = [&](int d, int t) {
-    thread_rank tensor(tensor_groups[std::size_t(d)], t), data(data_groups[std::size_t(t)], d);
+    thread_rank tensor(*tensor_groups[std::size_t(d)].join(t)), data(*data_groups[std::size_t(t)].join(d));
     auto opened = device<T>::open({.threads = 1});
     ASSERT_TRUE(opened.ok());
     opened->join({&tensor, &data});
