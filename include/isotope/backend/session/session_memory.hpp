@@ -14,26 +14,16 @@
 #include <vector>
 
 #include "../../core/initialize.hpp"
-#include "../../plan/dynamic.hpp"
 #include "../../plan/local_plan.hpp"
 #include "../queue/buffer.hpp"
 #include "../queue/frame.hpp"
 #include "initial_tensor.hpp"
 #include "inputs.hpp"
+#include "named_plan.hpp"
 #include "rank_groups.hpp"
 #include "state_dict.hpp"
 
 namespace isotope {
-
-/// A plan and the name that callers run it by. The memory behind the view must outlive the session.
-struct named_plan {
-  std::string_view name;
-  plan_view plan;
-};
-struct owned_plan {
-  std::string name;
-  dynamic_plan plan;
-};
 
 /// The base class of `session`, which adds runs. Nothing here waits for runs in flight; callers do.
 template <Queue Q> class session_memory {
@@ -62,6 +52,22 @@ template <Queue Q> class session_memory {
   }
   /// With ZeRO-1: the elements whose masters and moments this rank keeps, in ascending order; `numbers` reads the regions. Empty: it keeps all.
   const std::vector<owned_piece>& owned() const { return pieces_; }
+  /// This rank's groups; none on a device that belongs to none.
+  rank_groups groups() const {
+    if constexpr (BelongsToGroups<Q>) return queue_.groups();
+    else return {};
+  }
+  /// Whether each data index keeps only a part of a tensor (ZeRO-1). `write` takes what all of them have together, and keeps this rank's part.
+  bool divides(tensor_kind what, std::size_t k) const { return divided_by_data(plan(), what, k); }
+  /// As `read`, also of what `divides`: parts of other data indices read as 0. Frozen parameters without a master are read as kernels have them.
+  result<void> read_own(tensor_kind what, std::size_t k, std::span<float> out) const {
+    if (!divides(what, k) && !frozen_without_master(plan(), what, k)) return read_all(std::array{tensor_read{what, k, out}});
+    if (auto r = has_slot(plan(), k, std::int64_t(out.size())); !r) return r;
+    std::fill(out.begin(), out.end(), 0.0f);
+    return for_kept_parts(plan(), pieces_, what, k, [&](const kept_part& p) {
+      return read_operand(p.where, out.subspan(std::size_t(p.before), std::size_t(p.count)));
+    });
+  }
   std::int64_t planned_bytes() const { return planned_; }
   /// Bytes of the arena, the frames and the queue's own memory.
   std::int64_t measured_bytes() const {
@@ -173,16 +179,20 @@ template <Queue Q> class session_memory {
   /// Writes one tensor. @error not_found, invalid_argument (length, or beyond the range of the parameter's format), device_lost
   result<void> write_one(tensor_kind what, std::size_t k, std::span<const float> in) {
     if (what == tensor_kind::state) {
-      if (auto r = has_state(k, std::int64_t(in.size())); !r) return r;
+      if (auto r = has_state(states(), k, std::int64_t(in.size())); !r) return r;
       fresh_ = false;
       const operand& o = states()[k].where;
       return store_at(o.type, in, layout_[o.region] + o.at);
     }
     if (auto r = has_slot(plan(), k, std::int64_t(in.size())); !r) return r;
     if (what == tensor_kind::parameter) return put_parameter(parameters()[k], in);  // also in a program without an f32 master to read back
+    fresh_ = false;
+    if (divides(what, k))
+      return for_kept_parts(plan(), pieces_, what, k, [&](const kept_part& p) {
+        return store_at(accum, in.subspan(std::size_t(p.before), std::size_t(p.count)), layout_[p.where.region] + p.where.at);
+      });
     const auto at = locate(plan(), what, k, std::int64_t(in.size()));
     if (!at) return at.error();
-    fresh_ = false;
     return store_at(accum, in, layout_[at->region] + at->at);
   }
   /// Zeroes all states.
@@ -262,20 +272,12 @@ template <Queue Q> class session_memory {
   result<void> clear(value_kind k) {
     return queue_.clear(arena_, layout_[k], plans_[k == value_kind::state ? with_states_ : 0].totals.region[std::size_t(k)]);
   }
-  /// Checks that there is a state k with this many elements. @error not_found, invalid_argument for another length
-  result<void> has_state(std::size_t k, std::int64_t length) const {
-    if (k >= states().size())
-      return fail(errc::not_found, "state " + std::to_string(k) + " of " + std::to_string(states().size()), "session",
-                  "ask for one of states()");
-    const port& p = states()[k];
-    if (p.where.dims.count() == length) return {};
-    return fail(errc::invalid_argument,
-                std::string(p.label.view()) + " has " + std::to_string(p.where.dims.count()) + " numbers, not " + std::to_string(length),
-                "session", "give a span of the state's size");
-  }
   result<void> read_state(std::size_t k, std::span<float> out) const {
-    if (auto r = has_state(k, std::int64_t(out.size())); !r) return r;
-    auto x = numbers_in(states()[k].where);
+    if (auto r = has_state(states(), k, std::int64_t(out.size())); !r) return r;
+    return read_operand(states()[k].where, out);
+  }
+  result<void> read_operand(const operand& o, std::span<float> out) const {
+    auto x = numbers_in(o);
     if (!x) return x.error();
     std::copy(x->begin(), x->end(), out.begin());
     return {};

@@ -12,6 +12,7 @@
 #include "../../core/error.hpp"
 #include "../../core/tensor_kind.hpp"
 #include "../../plan/plan.hpp"
+#include "divided_tensors.hpp"
 
 namespace isotope {
 
@@ -46,6 +47,17 @@ inline result<void> has_slot(const plan_view& p, std::size_t k, std::int64_t len
   return fail(errc::invalid_argument,
               std::string(s.path.view()) + " has " + std::to_string(s.dims.count()) + " numbers, not " + std::to_string(length), "session",
               "give a span of the parameter's size");
+}
+/// Checks that there is a state k with this many elements. @error not_found, invalid_argument for another length
+inline result<void> has_state(std::span<const port> states, std::size_t k, std::int64_t length) {
+  if (k >= states.size())
+    return fail(errc::not_found, "state " + std::to_string(k) + " of " + std::to_string(states.size()), "session",
+                "ask for one of states()");
+  const port& p = states[k];
+  if (p.where.dims.count() == length) return {};
+  return fail(errc::invalid_argument,
+              std::string(p.label.view()) + " has " + std::to_string(p.where.dims.count()) + " numbers, not " + std::to_string(length),
+              "session", "give a span of the state's size");
 }
 /// Checks that no finite number would become infinite in the format that a slot is stored in. @error invalid_argument
 inline result<void> within_range(const slot& s, std::span<const float> x) {
@@ -93,10 +105,11 @@ inline result<stored_tensor> locate(const plan_view& p, tensor_kind what, std::s
   const slot& s = p.slots[k];
   const dtype accum = accum_of(p.totals.program);
   const auto at = s.at * size_of(accum);
-  if (p.totals.shards_updates &&
-      (what == tensor_kind::moment1 || what == tensor_kind::moment2 || (what == tensor_kind::parameter && accum != p.totals.program)))
+  if (divided_by_data(p, what, k))
     return fail(errc::not_found, "its moments and masters are divided between the data indices (zero 1)", std::string(s.path.view()),
-                "read them with zero 0, or the weights by `numbers`");
+                "read the rank's part by `read_own`");
+  if (frozen_without_master(p, what, k))
+    return fail(errc::not_found, "a frozen parameter has no master with zero 1", std::string(s.path.view()), "read it by `read_own`");
   if (what == tensor_kind::parameter) {
     if (s.type != p.totals.program)
       return fail(errc::not_found, "stored in " + std::string(name_of(s.type)) + " only", std::string(s.path.view()),
