@@ -9,6 +9,7 @@
 #include <isotope/train/batch.hpp>
 #include <isotope/train/decimal.hpp>
 #include <isotope/train/gradient_trace.hpp>
+#include <isotope/train/mesh_tensors.hpp>
 #include <isotope/train/node_dump.hpp>
 #include <isotope/train/non_finite_node.hpp>
 #include <isotope/train/session.hpp>
@@ -62,6 +63,11 @@ template <isotope::train::ObservableSession Session> class watched_session {
   isotope::result<void> read(isotope::tensor_kind kind, std::size_t slot, std::span<float> out) { return session_.read(kind, slot, out); }
   isotope::result<void> read(std::span<const isotope::tensor_read> all) { return session_.read(all); }
   bool keeps(isotope::tensor_kind kind, std::size_t slot) const { return session_.keeps(kind, slot); }
+  auto groups() const requires isotope::train::HoldsParts<Session> { return session_.groups(); }
+  bool divides(isotope::tensor_kind kind, std::size_t slot) const { return session_.divides(kind, slot); }
+  isotope::result<void> read_own(isotope::tensor_kind kind, std::size_t slot, std::span<float> out) {
+    return session_.read_own(kind, slot, out);
+  }
   isotope::result<void> write(isotope::tensor_kind kind, std::size_t slot, std::span<const float> in) {
     return session_.write(kind, slot, in);
   }

@@ -71,9 +71,18 @@ inline result<run_state> state_from(const io::training_state& s, const std::stri
   return r;
 }
 
+/// Runs write(give) on every rank of a mesh: see save_together. @error likewise
+template <class S, class Write>
+result<void> save_on_mesh(S& session, std::span<const saved_tensor> tensors, std::int64_t step, const Write& write) {
+  std::vector<whole_tensor> whole;
+  for (const saved_tensor& t : tensors) whole.push_back({t.kind, t.slot, t.name});
+  return save_together(session, whole, step, group_elems, write);
+}
+
 }  // namespace detail
 
-/// The checkpoint store of a run that keeps its checkpoints in a folder.
+/// The checkpoint store of a run that keeps its checkpoints in a folder. On a mesh, whose checkpoints hold whole tensors, rank 0 has this one and every other rank a
+/// `peer_store`, and all save at the same time.
 class folder_store {
  public:
   folder_store(io::checkpoint_writer folder, run_identity identity) : folder_(std::move(folder)), identity_(std::move(identity)) {}
@@ -81,16 +90,21 @@ class folder_store {
   /// Copies tensor by tensor: memory holds the largest of them, or 4 MiB.
   ///
   /// @error non_finite: a parameter is NaN or infinite; nothing is kept, so the last good checkpoint stays the newest; write_failed, likewise; as the
-  ///        session's read, with the tensor's name; out_of_memory
+  ///        session's read, with the tensor's name; out_of_memory; peer_lost: another rank of the mesh could not save
   template <TrainingSession S> result<std::string> save(S& session, const run_state& state, bool best) {
     const auto tensors = detail::saved_tensors(session, detail::saved_kinds);
     if (!tensors) return tensors.error();
     std::vector<io::tensor_entry> entries;
     for (const detail::saved_tensor& t : *tensors) entries.push_back({t.name, io::f32_elements, t.dims, 0, t.elems * sizeof(float)});
-    const auto give = [&](const auto& put) { return detail::give_tensors(session, *tensors, state.step, put); };
     io::training_state kept = detail::state_to_save(identity_, state);
     if (auto chosen = algorithms_of(session); !chosen.empty()) kept.extra.emplace_back(detail::algorithms_key, std::move(chosen));
-    auto saved = best ? folder_.save_best(kept, entries, give) : folder_.save(kept, entries, give);
+    const auto write = [&](const auto& give) { return best ? folder_.save_best(kept, entries, give) : folder_.save(kept, entries, give); };
+    const auto save_all = [&] {
+      if constexpr (HoldsParts<S>)
+        if (on_mesh(session)) return detail::save_on_mesh(session, *tensors, state.step, write);
+      return write([&](const auto& put) { return detail::give_tensors(session, *tensors, state.step, put); });
+    };
+    auto saved = save_all();
     if (!saved) return std::move(saved).error();
     return best ? folder_.best_path() : folder_.path_of(state.step);
   }
@@ -98,6 +112,19 @@ class folder_store {
  private:
   io::checkpoint_writer folder_;
   run_identity identity_;
+};
+
+/// The checkpoint store of a rank of a mesh that does not write: it sends its parts to the one that does.
+struct peer_store {
+  /// Returns an empty path, since nothing is kept here. @error as folder_store::save: every rank fails where one does
+  template <TrainingSession S> requires HoldsParts<S> result<std::string> save(S& session, const run_state& state, bool) {
+    const auto tensors = detail::saved_tensors(session, detail::saved_kinds);
+    if (!tensors) return tensors.error();
+    auto sent = detail::save_on_mesh(session, *tensors, state.step,
+                                     [](const auto& give) { return give([](std::span<const std::byte>) { return result<void>(); }); });
+    if (!sent) return std::move(sent).error();
+    return std::string();
+  }
 };
 
 /// Restores only the parameters of a checkpoint: enough to evaluate and to sample. Memory holds one tensor at a time.
@@ -111,7 +138,7 @@ template <class S> result<void> restore_parameters(S& session, const io::checkpo
   return detail::take_tensors(session, *tensors, from);
 }
 
-/// Restores everything that the next step depends on: parameters, moments, counters.
+/// Restores everything that the next step depends on: parameters, moments, counters. On a mesh, which need not be the one that saved, each rank restores its parts.
 ///
 /// @param where  the checkpoint's path, for failures
 /// @error model_mismatch: model, vocabulary, text or micro-batches differ from the run's, naming both, or a tensor is missing or has another shape;

@@ -1,9 +1,10 @@
 #pragma once
 /// Says which tensors of a session a checkpoint holds, and copies them out of the session and back: a few at a time, so that host memory holds at
-/// most the largest of them, or 4 MiB of smaller ones.
+/// most the largest of them, or 4 MiB of smaller ones. A checkpoint of a mesh holds whole tensors (mesh_tensors.hpp).
 #include <isotope/core/error.hpp>
 #include <isotope/io/checkpoint.hpp>
 #include <isotope/train/batch.hpp>
+#include <isotope/train/mesh_tensors.hpp>
 #include <isotope/train/session.hpp>
 
 #include <algorithm>
@@ -32,7 +33,7 @@ inline constexpr saved_kind saved_kinds[] = {{tensor_kind::parameter, ""},
 /// How much is read from a session at a time: as many bytes as a device's staging memory takes in one copy.
 inline constexpr std::size_t group_elems = (std::size_t(4) << 20) / sizeof(float);
 
-/// A tensor of a session with its name in a checkpoint.
+/// A tensor of a session with its name in a checkpoint, and its size there.
 struct saved_tensor {
   tensor_kind kind;
   std::size_t slot = 0, elems = 0;
@@ -55,6 +56,8 @@ inline std::size_t largest_of(std::span<const saved_tensor> tensors) {
 
 /// Whether a session has such a tensor. The optimiser decides how many moments a parameter has; a frozen parameter has none. @error as its read
 template <class S> result<bool> has_tensor(S& session, const saved_tensor& t) {
+  if constexpr (HoldsParts<S>)
+    if (session.divides(t.kind, t.slot)) return true;
   if constexpr (KnowsTensors<S>) {
     return session.keeps(t.kind, t.slot);
   } else {
@@ -66,6 +69,11 @@ template <class S> result<bool> has_tensor(S& session, const saved_tensor& t) {
   }
 }
 
+/// The shape of a parameter in a checkpoint.
+template <class Slot> auto whole_dims(const Slot& s) {
+  if constexpr (requires { s.pieces; }) return s.pieces.whole(s.dims);
+  else return s.dims;
+}
 template <class S> void append_states(const S& session, const saved_kind& k, std::vector<saved_tensor>& out) {
   if constexpr (HasStates<S>)
     for (std::size_t i = 0; i < session.states().size(); ++i) {
@@ -87,9 +95,9 @@ template <class S> result<std::vector<saved_tensor>> saved_tensors(S& session, s
       continue;
     }
     for (std::size_t i = 0; i < slots.size(); ++i) {
-      saved_tensor t{
-          k.kind, i, std::size_t(slots[i].dims.count()), std::string(k.prefix) + std::string(std::string_view(slots[i].path)), {}};
-      for (int d = 0; d < slots[i].dims.rank; ++d) t.dims.push_back(slots[i].dims[d]);
+      const auto dims = whole_dims(slots[i]);
+      saved_tensor t{k.kind, i, std::size_t(dims.count()), std::string(k.prefix) + std::string(std::string_view(slots[i].path)), {}};
+      for (int d = 0; d < dims.rank; ++d) t.dims.push_back(dims[d]);
       if constexpr (CanRead<S>) {
         if (k.kind != tensor_kind::parameter) {
           const auto has = has_tensor(session, t);
@@ -154,6 +162,20 @@ result<void> give_tensors(S& session, std::span<const saved_tensor> tensors, std
   return {};
 }
 
+/// Writes a tensor of a checkpoint to a session: the part that its rank has. @error as the session's write; out_of_memory
+template <class S> result<void> write_tensor(S& session, const saved_tensor& t, std::span<const float> values) {
+  if constexpr (HoldsParts<S>)
+    if (t.kind != tensor_kind::state && session.parameters()[t.slot].pieces.divides()) {
+      const slot& s = session.parameters()[t.slot];
+      auto part = room_for(std::size_t(s.dims.count()));
+      if (!part) return std::move(part).error();
+      const std::span here(part->get(), std::size_t(s.dims.count()));
+      take_pieces(s, session.groups().position().tensor, values, here);
+      return session.write(t.kind, t.slot, here);
+    }
+  return session.write(t.kind, t.slot, values);
+}
+
 /// Copies tensors from a checkpoint into a session. All are compared with the checkpoint's names, shapes and types before the first is written.
 ///
 /// @error model_mismatch: a tensor is missing or has another shape, and nothing was written; out_of_memory, likewise; as checkpoint::read and the
@@ -173,7 +195,7 @@ template <class S> result<void> take_tensors(S& session, std::span<const saved_t
   for (const saved_tensor& t : tensors) {
     const std::span values(room->get(), t.elems);
     if (auto r = from.read(t.name, values); !r) return stopped(std::move(r).error(), written > 0);
-    if (auto r = session.write(t.kind, t.slot, values); !r) return stopped(std::move(r).error(), true);
+    if (auto r = write_tensor(session, t, values); !r) return stopped(std::move(r).error(), true);
     ++written;
   }
   return {};
