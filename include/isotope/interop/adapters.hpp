@@ -63,6 +63,7 @@ template <class Session> class without_adapters {
   }
 
   std::span<const slot> parameters() const { return slots_; }
+  rank_groups groups() const requires train::HasGroups<Session> { return session_.groups(); }
   result<void> write(tensor_kind what, std::size_t k, std::span<const float> in) { return session_.write(what, places_[k].weight, in); }
 
   /// w[o, i] + alpha/r (sum over j of b[o, j] a[j, i]), j ascending, in f32. @error as the session's read

@@ -20,7 +20,7 @@ namespace isotope::interop {
 /// Writes a file of F32 tensors, whole or not at all. Host memory holds one parameter and its transpose.
 ///
 /// @param prefix  stands before every name
-/// @error invalid_model: a parameter has no name in the table; non_finite: a weight is NaN or infinite; write_failed; out_of_memory; as
+/// @error invalid_argument: a tensor group divides a parameter; invalid_model: a parameter has no name in the table; non_finite: a weight is NaN or infinite; write_failed; out_of_memory; as
 /// the session's read
 template <class Session> requires train::CanRead<Session> && train::HasParameters<Session>
 result<void> save_weights(const std::string& path, Session& session, const model::stored_names& names, std::string_view prefix,
@@ -36,6 +36,9 @@ result<void> save_weights(const std::string& path, Session& session, const model
   std::int64_t most = 0;
   for (std::size_t k = 0; k < slots.size(); ++k) {
     const std::string_view ours = slots[k].path.view();
+    if (slots[k].pieces.divides())
+      return fail(errc::invalid_argument, "is divided between " + std::to_string(slots[k].pieces.parts) + " devices",
+                  "parameter '" + std::string(ours) + "'", "save a checkpoint, and restore it on one device");
     const std::size_t before = targets.size();
     for (const model::stored_name& n : names.weights) {
       const std::int64_t block = model::block_of(n.ours, ours);

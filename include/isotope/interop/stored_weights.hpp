@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,8 @@
 #include <isotope/core/quantized.hpp>
 #include <isotope/io/model_folder.hpp>
 #include <isotope/model/stored_names.hpp>
-#include <isotope/plan/plan.hpp>
+#include <isotope/plan/local_plan.hpp>
+#include <isotope/train/mesh_tensors.hpp>
 #include <isotope/train/session.hpp>
 
 namespace isotope::interop {
@@ -45,6 +47,8 @@ struct weight_match {
 
 namespace detail {
 
+/// The shape of a parameter as all devices of a tensor group have it together.
+inline shape whole_dims(const slot& s) { return s.pieces.whole(s.dims); }
 /// The rows and columns of a parameter: a vector is one column, further axes count as columns.
 inline std::pair<std::int64_t, std::int64_t> rows_and_cols(const shape& dims) {
   const std::int64_t rows = dims.rank > 0 ? dims[0] : 1;
@@ -53,7 +57,8 @@ inline std::pair<std::int64_t, std::int64_t> rows_and_cols(const shape& dims) {
 /// The shape in which a part of a parameter is stored.
 inline std::vector<std::int64_t> stored_dims(const slot& s, const model::stored_name& n) {
   std::vector<std::int64_t> dims;
-  for (int d = 0; d < s.dims.rank; ++d) dims.push_back(s.dims[d]);
+  const shape all = whole_dims(s);
+  for (int d = 0; d < all.rank; ++d) dims.push_back(all[d]);
   if (!dims.empty()) dims[0] = dims[0] / n.whole * n.count;
   if (n.transposed && dims.size() == 2) std::swap(dims[0], dims[1]);
   return dims;
@@ -107,7 +112,7 @@ inline result<weight_match> match_weights(const io::model_folder& folder, const 
   weight_match out;
   std::vector<bool> known(folder.size(), false);
   for (std::size_t k = 0; k < slots.size(); ++k) {
-    const auto [rows, cols] = detail::rows_and_cols(slots[k].dims);
+    const auto [rows, cols] = detail::rows_and_cols(detail::whole_dims(slots[k]));
     bool named = false, complete = true;
     for (const model::stored_name& n : names.weights) {
       const std::int64_t block = model::block_of(n.ours, slots[k].path.view());
@@ -249,33 +254,108 @@ inline result<std::unique_ptr<float[]>> room_for(std::int64_t elems, const std::
               "free memory, or take a smaller model");
 }
 
+/// The run of a parameter that a rank and a part of the parameter have in common: its elements follow one another on the rank and in the whole parameter.
+inline piece_run within_part(const piece_run& r, const weight_source& s) {
+  const std::int64_t from = std::max(r.whole, s.first * s.cols), to = std::min(r.whole + r.count, (s.first + s.rows) * s.cols);
+  return {r.here + from - r.whole, from, std::max(to - from, std::int64_t(0))};
+}
+/// here[i] = the elements of a part that rank `tensor` has of a divided parameter p. Reads no others, unless the part is in blocks.
+/// @error as read_part
+inline result<void> read_pieces(const io::safetensors_file& file, const io::tensor_entry& t, const weight_source& s, const slot& p,
+                                int tensor, std::span<float> here) {
+  const std::int64_t before = s.first * s.cols, pitch = p.pieces.along.axis == 1 ? p.dims[1] : s.cols;
+  std::vector<float> piece;
+  result<void> r;
+  for_piece_runs(p, tensor, [&](const piece_run& all) {
+    const piece_run own = within_part(all, s);
+    if (own.count == 0 || !r) return;
+    if (!s.transposed) {
+      r = file.read_f32(t, own.whole - before, here.subspan(std::size_t(own.here), std::size_t(own.count)));
+      return;
+    }
+    // A rank has the same columns of all rows, or whole rows: element (row, col) of the part is at [col, row] in the file.
+    const bool columns = p.pieces.along.axis == 1;
+    if (columns && own.whole - before >= s.cols) return;  // read with the first row
+    const std::int64_t row = (own.whole - before) / s.cols, col = (own.whole - before) % s.cols;
+    const std::int64_t rows = columns ? s.rows : own.count / s.cols, cols = columns ? own.count : s.cols;
+    const std::int64_t some = std::clamp<std::int64_t>(std::int64_t(io::detail::piece_bytes / sizeof(float)) / rows, 1, cols);
+    piece.resize(std::size_t(some * rows));
+    for (std::int64_t at = 0; at < cols && r; at += some) {
+      const std::int64_t n = std::min(some, cols - at);
+      if (rows == s.rows) r = file.read_f32(t, (col + at) * s.rows, std::span(piece).first(std::size_t(n * rows)));
+      for (std::int64_t c = 0; rows != s.rows && c < n && r; ++c)
+        r = file.read_f32(t, (col + at + c) * s.rows + row, std::span(piece).subspan(std::size_t(c * rows), std::size_t(rows)));
+      transpose(piece.data(), n, rows, here.data() + own.here + at, pitch);
+    }
+  });
+  return r;
+}
+
+/// The tensor index of a session's rank. @error invalid_argument: it has divided parameters and does not say which rank it is
+template <class Session> result<int> tensor_index_of(const Session& session) {
+  if constexpr (train::HasGroups<Session>) {
+    return session.groups().position().tensor;
+  } else {
+    for (const slot& s : session.parameters())
+      if (s.pieces.divides())
+        return fail(errc::invalid_argument, "is divided between devices", "parameter '" + std::string(s.path.view()) + "'",
+                    "give the session of a device, or one that has its groups()");
+    return 0;
+  }
+}
+
+/// A `change` that changes nothing.
+struct unchanged {
+  result<void> operator()(std::size_t, const weight_source&, std::span<float>) const { return {}; }
+};
+
 }  // namespace detail
 
 /// Copies the matched weights into a session, one parameter at a time, converted and transposed on the way. Only whole parameters are
 /// written. Host memory holds one parameter in f32.
 ///
+/// A rank of a mesh reads only its pieces of parameters that a tensor group divides, unless they are to be changed or are in blocks.
+///
 /// @param change  change(number of the source, source, values) -> result<void> may change values on the way
 /// @error non_finite: a weight is NaN or infinite; out_of_memory; as read_f32, `change` and the session's write; each with the tensor's name
 template <class Session, class Change> requires train::CanWrite<Session> && train::HasParameters<Session>
 result<void> load_weights(Session& session, const io::model_folder& folder, const weight_match& m, const Change& change) {
-  std::int64_t most = 0;
+  constexpr bool changes = !std::is_same_v<Change, detail::unchanged>;
+  const auto tensor = detail::tensor_index_of(session);
+  if (!tensor) return tensor.error();
+  std::int64_t most = 0, most_of_part = 0;  // of parts that are read whole for a rank that has pieces
   const auto slots = session.parameters();
-  for (const weight_source& s : m.sources) most = std::max(most, slots[s.slot].dims.count());
-  auto room = detail::room_for(most, folder.path);
+  for (const weight_source& s : m.sources) {
+    most = std::max(most, slots[s.slot].dims.count());
+    if (slots[s.slot].pieces.divides() && (changes || in_blocks(s.blocks))) most_of_part = std::max(most_of_part, s.rows * s.cols);
+  }
+  auto room = detail::room_for(most, folder.path), other = detail::room_for(most_of_part, folder.path);
   if (!room) return std::move(room).error();
+  if (!other) return std::move(other).error();
   for (std::size_t i = 0, next = 0; i < m.sources.size(); i = next) {
     const std::size_t slot = m.sources[i].slot;
-    const std::span values(room->get(), std::size_t(slots[slot].dims.count()));
+    const isotope::slot& p = slots[slot];
+    const std::span values(room->get(), std::size_t(p.dims.count()));
     std::int64_t filled = 0;
     for (next = i; next < m.sources.size() && m.sources[next].slot == slot; ++next) filled += m.sources[next].rows * m.sources[next].cols;
-    if (filled != slots[slot].dims.count()) continue;
+    if (filled != detail::whole_dims(p).count()) continue;
+    const bool divided = p.pieces.divides();
+    if (divided) std::fill(values.begin(), values.end(), 0.0f);  // rows of padding, too
     for (std::size_t k = i; k < next; ++k) {
       const weight_source& s = m.sources[k];
       const io::tensor_entry& t = folder.tensor(s.tensor);
-      const auto part = values.subspan(std::size_t(s.first * s.cols), std::size_t(s.rows * s.cols));
-      if (auto r = detail::read_part(folder.file_of(s.tensor), t, s, part); !r) return r;
+      const auto& file = folder.file_of(s.tensor);
+      const auto elems = std::size_t(s.rows * s.cols);
+      const bool pieces = divided && !changes && !in_blocks(s.blocks);
+      const auto part = pieces ? values : divided ? std::span(other->get(), elems) : values.subspan(std::size_t(s.first * s.cols), elems);
+      if (auto r = pieces ? detail::read_pieces(file, t, s, p, *tensor, part) : detail::read_part(file, t, s, part); !r) return r;
       if (auto r = change(k, s, part); !r) return r;
-      if (auto r = detail::all_finite(part, folder.file_of(s.tensor).source.where() + ": tensor '" + t.name + "'"); !r) return r;
+      if (auto r = detail::all_finite(part, file.source.where() + ": tensor '" + t.name + "'"); !r) return r;
+      if (divided && !pieces)
+        for_piece_runs(p, *tensor, [&](const piece_run& all) {
+          const piece_run own = detail::within_part(all, s);
+          if (own.count > 0) std::copy_n(part.begin() + (own.whole - s.first * s.cols), own.count, values.begin() + own.here);
+        });
     }
     if (auto r = session.write(tensor_kind::parameter, slot, values); !r) {
       failure f = std::move(r).error();
@@ -288,7 +368,7 @@ result<void> load_weights(Session& session, const io::model_folder& folder, cons
 
 /// The same, unchanged.
 template <class Session> result<void> load_weights(Session& session, const io::model_folder& folder, const weight_match& m) {
-  return load_weights(session, folder, m, [](std::size_t, const weight_source&, std::span<float>) { return result<void>(); });
+  return load_weights(session, folder, m, detail::unchanged{});
 }
 
 }  // namespace isotope::interop

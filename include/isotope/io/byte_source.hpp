@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,23 @@
 #include <isotope/io/file.hpp>
 
 namespace isotope::io {
+
+namespace detail {
+
+/// Counts from any thread; it moves with what it counts.
+class moving_count {
+ public:
+  moving_count() = default;
+  moving_count(moving_count&& o) noexcept : n_(o.get()) {}
+  moving_count& operator=(moving_count&& o) noexcept { return n_.store(o.get(), std::memory_order_relaxed), *this; }
+  void add(std::uint64_t n) { n_.fetch_add(n, std::memory_order_relaxed); }
+  std::uint64_t get() const { return n_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> n_{0};
+};
+
+}  // namespace detail
 
 /// Keeps a regular file open and reads it on demand: replacing or removing the file has no effect here. The file is not mapped, because shortening a
 /// mapped file ends the process. A pipe is read to its end and held in memory.
@@ -41,9 +59,12 @@ class byte_source {
 
   std::uint64_t size() const { return size_; }
   const std::string& where() const { return where_; }
+  /// How many bytes were asked for so far.
+  std::uint64_t bytes_read() const { return read_.get(); }
 
   /// Fills `out` with the bytes from `at` on. @error unreadable: an I/O error, or the file ends too early
   result<void> read(std::uint64_t at, std::span<std::byte> out) const {
+    read_.add(out.size());
     if (file_.get() < 0) {
       if (at > size_ || out.size() > size_ - at) return ends(size_);
       std::copy_n(held_.view().data() + at, out.size(), out.data());
@@ -67,6 +88,7 @@ class byte_source {
   std::uint64_t size_ = 0;
   file_bytes held_;
   detail::descriptor file_{-1};
+  mutable detail::moving_count read_;
 
   failure ends(std::uint64_t at) const {
     return fail(errc::unreadable, "ends after " + std::to_string(at) + " bytes, it had " + std::to_string(size_), where_,

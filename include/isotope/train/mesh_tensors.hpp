@@ -21,11 +21,15 @@
 
 namespace isotope::train {
 
-/// Optional members of a session of one rank, without which a checkpoint of a mesh cannot be saved. `groups()` are the rank's groups; `divides(kind, slot)`: each data
-/// index keeps only a part of a tensor; `read_own(kind, slot, out)` reads that part, and 0 for the others.
+/// Optional members of the session of a rank. `groups()` are the rank's groups.
 template <class S>
-concept HoldsParts = requires(S& s, std::span<float> out) {
+concept HasGroups = requires(const S& s) {
   { s.groups() } -> std::convertible_to<rank_groups>;
+};
+/// Without these a checkpoint of a mesh cannot be saved. `divides(kind, slot)`: each data index keeps only a part of a tensor; `read_own(kind, slot, out)` reads that
+/// part, and 0 for the others.
+template <class S>
+concept HoldsParts = HasGroups<S> && requires(S& s, std::span<float> out) {
   { s.divides(tensor_kind::parameter, std::size_t{}) } -> std::same_as<bool>;
   { s.read_own(tensor_kind::parameter, std::size_t{}, out) } -> std::same_as<result<void>>;
 };
