@@ -1,4 +1,5 @@
-// A rank reads only its pieces of a folder's weights: of fused queries, keys and values, too, stored as one tensor or as three.
+// A rank reads only its pieces of a folder's weights: of fused queries, keys and values, too, stored as one tensor or as three. And the ranks of a mesh hold a part of
+// one tensor each while they save whole ones.
 #include <allocation_counter.hpp>
 #include <io/scratch_folder.hpp>
 
@@ -6,6 +7,7 @@
 
 #include <isotope/interop/gpt2_folder.hpp>
 #include <isotope/interop/llama_folder.hpp>
+#include <isotope/train/saved_tensors.hpp>
 
 using namespace dist_test;
 
@@ -131,6 +133,46 @@ TEST(shard_loading, puts_pieces_of_several_tensors_together) {
       ASSERT_FALSE(saved.ok());
       EXPECT_NE(saved.error().line().find("is divided between"), std::string::npos) << saved.error().line();
     });
+}
+
+TEST(mesh_saving, holds_a_part_of_one_tensor_on_each_rank) {
+  constexpr std::size_t piece = 4096;
+  for (const auto& mesh : {device_mesh{1, 2}, device_mesh{2, 1}}) {
+    training_options o;
+    o.mesh = mesh;
+    o.zero = 1;
+    on_mesh<f32_target>(mesh, planned<f32_target>(gpt, o), [&](const rank<f32_target>& k) {
+      std::vector<train::detail::whole_tensor> all;
+      std::int64_t largest = 0, bytes = 0, given = 0;
+      for (const auto kind : {tensor_kind::parameter, tensor_kind::moment1, tensor_kind::moment2})
+        for (std::size_t i = 0; i < k.session.parameters().size(); ++i) {
+          const slot& p = k.session.parameters()[i];
+          all.push_back({kind, i, p.path.view()});
+          largest = std::max(largest, p.dims.count() * 4);
+          bytes += p.pieces.whole(p.dims).count() * 4;
+        }
+      const auto meet = [&] { return k.tensor.barrier().ok() && k.data.barrier().ok(); };
+      ASSERT_TRUE(meet());
+      const std::int64_t before = held_bytes;
+      if (k.at == mesh_position{}) most_held_bytes = before;
+      ASSERT_TRUE(meet());
+      const auto saved = train::detail::save_together(k.session, all, 1, piece, [&](const auto& give) {
+        return give([&](std::span<const std::byte> some) {
+          EXPECT_LE(some.size(), piece * 4);
+          given += std::int64_t(some.size());
+          return result<void>();
+        });
+      });
+      const std::int64_t held = most_held_bytes - before;
+      ASSERT_TRUE(saved.ok()) << saved.error().line();
+      EXPECT_EQ(given, bytes);
+      // A part that ZeRO-1 divides is read by way of a copy of what the rank keeps of it.
+      if (COUNTS_ALLOCATIONS) {
+        EXPECT_LE(held, mesh.ranks() * (largest * (mesh.data > 1 ? 3 : 2) / 2 + std::int64_t(piece) * 4 + 65536)) << mesh.data;
+        EXPECT_LT(held, bytes / 2);
+      }
+    });
+  }
 }
 
 }  // namespace shard_loading_test
