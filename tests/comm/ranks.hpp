@@ -38,8 +38,8 @@ struct threads {
   result<std::unique_ptr<communicator>> join(int rank) { return group.join(rank); }
 };
 
-inline void expect_ok(const result<void>& r, const std::string& what) { EXPECT_TRUE(r.ok()) << what << ": " << r.error().line(); }
-inline void expect_failure(const result<void>& r, errc code, const std::string& says) {
+template <class T> void expect_ok(const result<T>& r, const std::string& what) { EXPECT_TRUE(r.ok()) << what << ": " << r.error().line(); }
+template <class T> void expect_failure(const result<T>& r, errc code, const std::string& says) {
   if (r.ok()) {
     ADD_FAILURE() << "it succeeded, where it should say: " << says;
   } else {

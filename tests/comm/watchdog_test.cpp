@@ -93,7 +93,7 @@ TEST(watchdog, a_step_that_hangs_is_aborted_once_and_given_up_once) {
   EXPECT_TRUE(r.ends.empty());
   r.clock.advance(0.2);
   ASSERT_EQ(r.ends.size(), 1u);
-  EXPECT_EQ(r.ends[0].what, "step 120 of rank 3 did not end within 5 s after its group was ended");
+  EXPECT_EQ(r.ends[0].what, "step 120 of rank 3 did not end within 5 s after its timeout");
   r.clock.advance(1000);
   EXPECT_EQ(r.aborts.size(), 1u);
   EXPECT_EQ(r.ends.size(), 1u);

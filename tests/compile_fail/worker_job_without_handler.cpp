@@ -15,7 +15,7 @@ struct host {
   result<double> handle(worker::evaluate&);
   result<std::vector<worker::named_numbers>> handle(worker::decode&);
   result<worker::communicator_handle> handle(worker::join_communicator&);
-  result<worker::communicator_report> handle(worker::check_communicator&);
+  result<group_report> handle(worker::check_communicator&);
   result<void> handle(worker::shut_down&);
 };
 template class worker::every_job<host>;

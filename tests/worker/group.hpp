@@ -1,99 +1,62 @@
 #pragma once
-/// A group of ranks on threads of this process, just enough for the tests of pools: all-reduce of f32, barrier, abort.
-#include <isotope/comm/communicator.hpp>
+/// A group of threads for the tests of pools, whose last rank may get wrong sums.
+#include <isotope/comm/thread_group.hpp>
 
-#include <condition_variable>
+#include <cstddef>
 #include <cstring>
-#include <functional>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace worker_test {
 
 class test_group {
  public:
-  explicit test_group(int ranks, float lie = 0) : ranks_(ranks), lie_(lie), parts_(std::size_t(ranks)) {}
+  explicit test_group(int ranks, float lie = 0) : group_(ranks), lie_(lie) {}
 
   /// The factory of a rank's communicator.
   static auto factory(const std::shared_ptr<test_group>& g, int rank) {
     return [g, rank]() -> isotope::result<std::unique_ptr<isotope::communicator>> {
-      return std::unique_ptr<isotope::communicator>(std::make_unique<end>(g, rank));
+      auto joined = g->group_.join(rank);
+      if (!joined || g->lie_ == 0 || rank + 1 < g->group_.ranks()) return joined;
+      return std::unique_ptr<isotope::communicator>(std::make_unique<liar>(*std::move(joined), g->lie_));
     };
   }
 
  private:
-  class end final : public isotope::communicator {
+  /// Adds a number to the first of each f32 sum.
+  class liar final : public isotope::communicator {
    public:
-    end(std::shared_ptr<test_group> g, int rank) : group_(std::move(g)), rank_(rank) {}
-    int rank() const override { return rank_; }
-    int ranks() const override { return group_->ranks_; }
-    isotope::result<void> all_reduce(std::span<std::byte> x, isotope::dtype, isotope::reduction) override { return group_->sum(rank_, x); }
-    isotope::result<void> all_gather(std::span<const std::byte>, std::span<std::byte>) override { return unused(); }
-    isotope::result<void> reduce_scatter(std::span<std::byte>, std::span<std::byte>, isotope::dtype, isotope::reduction) override {
-      return unused();
+    liar(std::unique_ptr<isotope::communicator> c, float lie) : c_(std::move(c)), lie_(lie) {}
+    int rank() const override { return c_->rank(); }
+    int ranks() const override { return c_->ranks(); }
+    isotope::result<void> all_reduce(std::span<std::byte> x, isotope::dtype type, isotope::reduction how) override {
+      auto r = c_->all_reduce(x, type, how);
+      float first = 0;
+      if (!r || type != isotope::dtype::f32) return r;
+      std::memcpy(&first, x.data(), sizeof first);
+      first += lie_;
+      std::memcpy(x.data(), &first, sizeof first);
+      return r;
     }
-    isotope::result<void> broadcast(std::span<std::byte>, int) override { return unused(); }
-    isotope::result<void> barrier() override {
-      float none = 0;
-      return group_->sum(rank_, std::as_writable_bytes(std::span(&none, 1)));
+    isotope::result<void> all_gather(std::span<const std::byte> part, std::span<std::byte> whole) override {
+      return c_->all_gather(part, whole);
     }
-    void abort(isotope::failure cause) noexcept override { group_->abort(std::move(cause)); }
+    isotope::result<void> reduce_scatter(std::span<std::byte> whole, std::span<std::byte> part, isotope::dtype type,
+                                         isotope::reduction how) override {
+      return c_->reduce_scatter(whole, part, type, how);
+    }
+    isotope::result<void> broadcast(std::span<std::byte> x, int root) override { return c_->broadcast(x, root); }
+    isotope::result<void> barrier() override { return c_->barrier(); }
+    void abort(isotope::failure cause) noexcept override { c_->abort(std::move(cause)); }
 
    private:
-    std::shared_ptr<test_group> group_;
-    int rank_;
-    static isotope::failure unused() {
-      return isotope::fail(isotope::errc::invalid_argument, "not in this test", "test group", "use sums");
-    }
+    std::unique_ptr<isotope::communicator> c_;
+    float lie_;
   };
 
-  int ranks_;
-  float lie_;  // added to the sum of the last rank
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::vector<float>> parts_;
-  std::vector<float> total_;
-  int arrived_ = 0;
-  std::uint64_t round_ = 0;
-  std::optional<isotope::failure> cause_;
-
-  isotope::result<void> sum(int rank, std::span<std::byte> x) {
-    std::unique_lock lock(mutex_);
-    if (cause_) return lost();
-    auto& mine = parts_[std::size_t(rank)];
-    mine.resize(x.size() / sizeof(float));
-    std::memcpy(mine.data(), x.data(), x.size());
-    const auto round = round_;
-    if (++arrived_ == ranks_) {
-      total_.assign(mine.size(), 0);
-      for (const auto& p : parts_)
-        for (std::size_t i = 0; i < p.size(); ++i) total_[i] += p[i];
-      arrived_ = 0;
-      ++round_;
-      changed_.notify_all();
-    } else {
-      changed_.wait(lock, [&] { return round_ != round || cause_; });
-      if (round_ == round) return lost();
-    }
-    std::memcpy(x.data(), total_.data(), x.size());
-    if (lie_ != 0 && rank + 1 == ranks_) {
-      const float wrong = total_[0] + lie_;
-      std::memcpy(x.data(), &wrong, sizeof wrong);
-    }
-    return {};
-  }
-  void abort(isotope::failure cause) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!cause_) cause_ = std::move(cause);
-    }
-    changed_.notify_all();
-  }
-  isotope::failure lost() const { return isotope::fail(isotope::errc::peer_lost, cause_->line(), "test group", "join another group"); }
+  isotope::thread_group group_;
+  float lie_;
 };
 
 }  // namespace worker_test

@@ -1,5 +1,6 @@
 #pragma once
-/// Notices a step that hangs between ranks, ends its group, and, where even that does not help, tells the program, which may end the process.
+/// Notices work that hangs, such as a step between ranks or a job of a device worker, aborts it, and, where even that does not help, tells the program, which may end the
+/// process.
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -140,12 +141,11 @@ class watchdog {
   }
   failure hangs() const {
     return fail(errc::timeout, step_->what + " took longer than " + comm::seconds_text(options_.step_seconds), "watchdog",
-                "look at the other ranks, or give steps more time (--step-timeout)");
+                "look at the other ranks, or give it more time");
   }
   failure still_hangs() const {
-    return fail(errc::timeout,
-                step_->what + " did not end within " + comm::seconds_text(options_.abort_seconds) + " after its group was ended",
-                "watchdog", "end the process, and resume from the last checkpoint");
+    return fail(errc::timeout, step_->what + " did not end within " + comm::seconds_text(options_.abort_seconds) + " after its timeout",
+                "watchdog", "end the process, since the driver may never return, and resume from the last checkpoint");
   }
 };
 

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "../comm/sanity.hpp"
 #include "../core/device.hpp"
 #include "job.hpp"
 #include "load.hpp"
@@ -119,17 +120,14 @@ template <Target T, class Device> class device_host {
       delete left;
     }));
   }
-  result<communicator_report> handle(check_communicator& job) {
+  result<group_report> handle(check_communicator& job) {
     auto found = joined_.find(job.group);
     if (!found) return std::move(found).error();
-    communicator& c = ***found;
-    float one = 1;
-    if (auto r = c.all_reduce(std::as_writable_bytes(std::span(&one, 1)), dtype::f32, reduction::sum); !r) return std::move(r).error();
-    const communicator_report report{c.rank(), c.ranks(), double(one)};
-    if (report.sum == double(report.ranks)) return report;
-    return fail(errc::peer_lost,
-                "the sum of a one of every rank is " + std::to_string(report.sum) + " and not " + std::to_string(report.ranks),
-                owner_ + ", rank " + std::to_string(report.rank), "check that all ranks are of one group, and the transport");
+    auto report = check_group(***found);
+    if (report) return report;
+    failure why = std::move(report).error();
+    why.where = owner_ + ", " + why.where;
+    return why;
   }
   /// The queue has ended already; the thread returns after this job.
   result<void> handle(shut_down&) { return {}; }

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,19 +16,28 @@
 #include <variant>
 
 #include "../backend/thread_name.hpp"
+#include "../comm/watchdog.hpp"
 #include "../core/gpu_options.hpp"
 #include "device_host.hpp"
 #include "faults.hpp"
 #include "job_queue.hpp"
-#include "watchdog.hpp"
 
 namespace isotope::worker {
 
+/// How long jobs may take.
+struct watch_options {
+  double step_timeout_seconds = 0;     // of a step, an evaluation, a decode or a check of a communicator; 0: no limit
+  double abort_deadline_seconds = 30;  // after which a job that still runs is given up, counted from the timeout
+  /// Called once, on the watchdog's thread, when a job is given up: its thread hangs for good, and the program should log this and end. It must not throw.
+  std::function<void(const failure&)> on_hung = {};
+};
+
 struct worker_options {
   gpu_options device = {};  // those that the backend has are used
-  int index = 0;            // in the thread's name; of a gpu also the device's index, unless device.name is given
+  int index =
+      0;  // in the thread's name; of a gpu also the device's index, unless device.name is given; -1: 0, and the device that open() prefers
   queue_options queue = {};
-  watchdog_options watch = {};
+  watch_options watch = {};
 };
 
 /// The name of a worker's thread, at most 15 characters, such as cpu-dev-0: it begins with the backend's `short_name`, if it has one, or its name.
@@ -58,10 +68,10 @@ class device_worker {
   /// Starts a thread and opens the device on it. `Device` is device<T> or derives from it. @error as device<T>::open; out_of_memory: no thread
   template <Target T, class Device = device<T>, FaultSource Faults = no_faults>
   static result<device_worker> start(const worker_options& o = {}, Faults faults = {}) {
-    auto s = std::make_shared<shared>(thread_name_of<typename T::backend>(o.index), o);
+    auto s = std::make_shared<shared>(thread_name_of<typename T::backend>(o.index < 0 ? 0 : o.index), o);
     auto options = options_for<typename T::backend>(o.device);
     if constexpr (!Device::on_host)
-      if (options.name.empty()) options.name = std::to_string(o.index);
+      if (options.name.empty() && o.index >= 0) options.name = std::to_string(o.index);
     promise<std::monostate> opened;
     auto ready = opened.get_reply();
     device_worker w;
@@ -71,7 +81,7 @@ class device_worker {
             run<T, Device>(*s, options, faults, opened);
             s->finish();
           }));
-      s->dog.start([p = s.get()](const failure& why) { p->late(why); }, [p = s.get()](const failure& why) { p->give_up(why); });
+      s->watch(o.watch);
     } catch (const std::exception& e) {
       if (w.thread_ != nullptr) static_cast<void>(s->queue.push(worker::shut_down{waiting_jobs::refuse}));
       return fail(errc::out_of_memory, std::string("no thread could be started: ") + e.what(), s->name, "start fewer threads");
@@ -121,9 +131,19 @@ class device_worker {
     job_queue queue;
     std::shared_ptr<group_list> groups = std::make_shared<group_list>();
     device_info info;
-    watchdog dog;
 
-    shared(std::string called, const worker_options& o) : name(std::move(called)), queue(name, o.queue), dog(name, o.watch) {}
+    shared(std::string called, const worker_options& o) : name(std::move(called)), queue(name, o.queue) {}
+
+    void watch(const watch_options& o) {
+      if (o.step_timeout_seconds <= 0) return;
+      dog.emplace(
+          watchdog_options{.step_seconds = o.step_timeout_seconds, .abort_seconds = o.abort_deadline_seconds}, clock_,
+          [this](const failure& why) { late(why); },
+          [this, tell = o.on_hung](const failure& why) {
+            give_up();
+            if (tell) tell(why);
+          });
+    }
 
     void finish() {
       {
@@ -154,7 +174,7 @@ class device_worker {
       if (answer) answer(why);
       groups->abort(why);
     }
-    void give_up(const failure&) {
+    void give_up() {
       {
         const std::lock_guard lock(mutex_);
         hung_ = true;
@@ -167,11 +187,15 @@ class device_worker {
     std::condition_variable ended_;
     bool finished_ = false, hung_ = false;
     std::function<void(const failure&)> answer_;
+    machine_clock clock_;
 
     static std::uint64_t next_number() {
       static std::atomic<std::uint64_t> last = 0;
       return ++last;
     }
+
+   public:
+    std::optional<watchdog> dog;  // where the time of jobs is limited; last: its thread uses what is above
   };
   /// A thread that is joined once, whoever asks first.
   class joined_thread {
@@ -188,7 +212,7 @@ class device_worker {
       const std::lock_guard lock(mutex_);
       if (ended) {
         if (thread_.joinable()) thread_.join();
-        s.dog.stop();
+        s.dog.reset();
         return {};
       }
       if (thread_.joinable()) thread_.detach();
@@ -238,10 +262,10 @@ class device_worker {
   /// Runs one job under the watchdog.
   template <class Handle, class Faults, Job J>
   static result<typename J::reply> guarded(shared& s, const Handle& handle, Faults& faults, queued<J>& q) {
-    const bool watched = J::timed && s.dog.watches();
+    const bool watched = J::timed && s.dog;
     if (watched) {
       s.current([to = q.answer.shared()](const failure& why) { to->answer(why); });
-      s.dog.begin(J::name);
+      s.dog->begin(s.name + ", " + std::string(J::name));
     }
     auto done = without_exceptions(s, J::name, [&]() -> result<typename J::reply> {
       if constexpr (Faults::injects)
@@ -249,7 +273,7 @@ class device_worker {
       return handle(q.job);
     });
     if (watched) {
-      s.dog.end();
+      s.dog->end();
       s.current(nullptr);
     }
     return done;

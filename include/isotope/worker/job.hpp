@@ -134,9 +134,9 @@ struct join_communicator {
   static constexpr bool timed = false;
   std::function<result<std::unique_ptr<communicator>>()> make;
 };
-/// Adds up a one of every rank. @error peer_lost, naming this rank and the sum, where it is not the number of ranks; as communicator::all_reduce
+/// Runs check_group (comm/sanity.hpp), on all ranks at the same time. @error as check_group
 struct check_communicator {
-  using reply = communicator_report;
+  using reply = group_report;
   static constexpr std::string_view name = "check communicator";
   static constexpr bool timed = true;
   communicator_handle group;

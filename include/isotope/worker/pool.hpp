@@ -83,8 +83,8 @@ class worker_pool {
     groups_ = *std::move(joined);
     return {};
   }
-  /// Adds up a one of every rank. @error peer_lost with the rank whose sum is wrong
-  result<std::vector<communicator_report>> check() const {
+  /// Runs check_group on all ranks. @error corrupt with the rank that got a wrong number; of_rank
+  result<std::vector<group_report>> check() const {
     if (groups_.empty()) return fail(errc::invalid_argument, "the ranks have joined no group", "worker pool", "call join first");
     return run_on_all([&](std::size_t rank) { return check_communicator{groups_[rank]}; });
   }
@@ -125,9 +125,10 @@ class worker_pool {
     return run_on_all([&](std::size_t rank) { return drop{(*parts)[rank].model}; });
   }
 
-  /// Fails what waits for a peer on every rank but one; `all_ranks` spares none.
+  /// Fails what waits for a peer on every rank but one, with peer_lost and the text of the cause; `all_ranks` spares none.
   static constexpr std::size_t all_ranks = std::size_t(-1);
-  void abort_all(const failure& cause, std::size_t but = all_ranks) const {
+  void abort_all(failure cause, std::size_t but = all_ranks) const {
+    cause.code = errc::peer_lost;  // a lost device of one rank is not that of another
     for (std::size_t k = 0; k < workers_.size(); ++k)
       if (k != but) workers_[k].abort_groups(cause);
   }

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "../comm/sanity.hpp"
 #include "../core/device.hpp"
 #include "../core/shape.hpp"
 #include "../core/tensor_kind.hpp"
@@ -66,20 +67,14 @@ constexpr auto host_members(const loaded& x) {
   return std::tie(x.model, x.parameters, x.states, x.plans, x.planned_bytes, x.measured_bytes);
 }
 
-/// The outcome of the all-reduce of ones.
-struct communicator_report {
-  int rank = 0, ranks = 0;
-  double sum = 0;
-};
-constexpr auto host_members(const communicator_report& x) { return std::tie(x.rank, x.ranks, x.sum); }
-
-static_assert(HostValue<named_numbers> && HostValue<loaded> && HostValue<communicator_report>);
+static_assert(HostValue<named_numbers> && HostValue<loaded>);
 
 }  // namespace isotope::worker
 
 namespace isotope {
 
 constexpr auto host_members(const device_memory& x) { return std::tie(x.free, x.total); }
-static_assert(worker::HostValue<device_memory>);
+constexpr auto host_members(const group_report& x) { return std::tie(x.rank, x.ranks, x.sum); }
+static_assert(worker::HostValue<device_memory> && worker::HostValue<group_report>);
 
 }  // namespace isotope
