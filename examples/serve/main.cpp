@@ -90,8 +90,7 @@ int run(const settings& s) {
   const bool answered = (*server)->run();
   (*model)->close();
   (*model)->join();
-  const std::string broken = (*model)->broken();
-  if (!broken.empty()) return support::note(program, broken), support::runtime_failure;
+  if (const auto broken = (*model)->broken()) return support::note(program, broken->line()), support::runtime_failure;
   return answered ? support::success : support::interrupted;
 }
 

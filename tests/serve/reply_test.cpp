@@ -35,8 +35,11 @@ TEST(api_error, is_an_object_with_four_fields) {
   EXPECT_EQ(e.find("param")->text, "input");
   EXPECT_EQ(e.find("code")->is, isotope::io::json::kind::null);
   const auto s = server_error(isotope::fail(isotope::errc::device_lost, "is lost", "device 0", "open it again"));
-  EXPECT_EQ(s.status, 500);
+  EXPECT_EQ(s.status, 503);
+  EXPECT_EQ(s.code, "device_failed");
   EXPECT_EQ(s.message, "device 0: is lost; fix: open it again");
+  EXPECT_EQ(server_error(isotope::fail(isotope::errc::queue_full, "is full", "", "")).code, "overloaded");
+  EXPECT_EQ(server_error(isotope::fail(isotope::errc::corrupt, "is wrong", "", "")).status, 500);
   EXPECT_EQ(parsed(s.body()).find("error")->find("param")->is, isotope::io::json::kind::null);
 }
 TEST(base64, pads_every_length_as_the_standard_says) {

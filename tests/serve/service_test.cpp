@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <deque>
 #include <future>
 #include <memory>
 #include <stdexcept>
@@ -38,7 +39,9 @@ struct served : iso::scratch_folder {
   std::unique_ptr<service> model;
   std::unique_ptr<api> answers;
 
-  explicit served(int slots, std::size_t room, std::vector<std::string> keys = {}) {
+  iso::worker::planned_faults faults;
+
+  explicit served(int slots, std::size_t room, std::vector<std::string> keys = {}, const iso::worker::worker_options& o = {}) {
     const auto device = must(isotope_test::there(iso::device<target>::open()));
     const auto tokens = must(iso::io::train_byte_pair("to be, or not to be: that is the question", {.size = 262, .least = 1}));
     const iso::model::gpt size{.layers = 1, .heads = 2, .width = 16, .vocab = int(tokens.tokens.size()) + 1, .context = 64};
@@ -47,12 +50,12 @@ struct served : iso::scratch_folder {
     const std::string path = at("model");
     EXPECT_TRUE(iso::interop::save_gpt2(path, session, size).ok());
     put("model/tokenizer.json", iso::io::tokenizer_json(tokens, {"<|endoftext|>"}));
-    const auto open = [path, slots]() -> iso::result<iso::text_generator<target>> {
+    const auto open = [path, slots](const iso::device<target>& on) -> iso::result<iso::text_generator<target>> {
       auto folder = iso::io::open_model(path);
       if (!folder) return std::move(folder).error();
-      return iso::text_generator<target>::open(*folder, {.slots = slots, .tokens_per_submit = 2, .prefill_tokens = {8}});
+      return iso::text_generator<target>::open(on, *folder, {.slots = slots, .tokens_per_submit = 2, .prefill_tokens = {8}});
     };
-    model = must(text_service<target>::start(open, path, room, counts));
+    model = must(text_service<target>::start(open, path, room, counts, o, faults));
     answers = std::make_unique<api>(*model, counts, api_options{.model = "tiny", .keys = std::move(keys), .seed = 1});
   }
 };
@@ -154,7 +157,7 @@ TEST(text_service, closes_while_others_submit) {
 }
 TEST(text_service, says_why_a_model_does_not_open) {
   metrics counts;
-  const auto open = []() -> iso::result<iso::text_generator<target>> {
+  const auto open = [](const iso::device<target>&) -> iso::result<iso::text_generator<target>> {
     return iso::fail(iso::errc::not_found, "is not there", "the model", "fetch it");
   };
   const auto r = text_service<target>::start(open, "nowhere", 1, counts);
@@ -186,21 +189,60 @@ TEST(api, answers_errors_as_openai_does) {
       << longer.second;
   EXPECT_EQ(posted(s, "/v1/completions", R"({"prompt": ["a", "b", "c", "d", "e"]})", "Bearer secret").first, 400);
 }
-TEST(job_queue, takes_all_jobs_or_none_and_none_after_it_is_closed) {
-  job_queue<int> q(3);
-  EXPECT_EQ(q.push({1, 2}), accepted::yes);
-  EXPECT_EQ(q.push({3, 4}), accepted::full);
+TEST(text_service, answers_503_with_the_first_cause_after_its_device_has_failed) {
+  served s(1, 8);
+  EXPECT_EQ(posted(s, "/v1/completions", body_of(0, false)).first, 200);
+  s.faults.strike("decode", iso::worker::fault::device_lost);
+  std::vector<answer> all(5);  // whatever has a slot, waits or comes
+  for (std::size_t k = 0; k < all.size(); ++k) post(s, "/v1/completions", body_of(k, k % 2 == 0), all[k]);
+  for (answer& a : all) {
+    const auto [status, body] = a.future.get();
+    EXPECT_EQ(status, 503) << body;
+    EXPECT_NE(body.find("the device was lost (injected); fix: "), std::string::npos) << body;
+    EXPECT_NE(body.find("\"code\":\"device_failed\""), std::string::npos) << body;
+  }
+  answer later, health;
+  post(s, "/v1/completions", body_of(0, false), later);
+  ASSERT_EQ(later.future.wait_for(std::chrono::seconds(0)), std::future_status::ready) << "before the call returns";
+  EXPECT_EQ(later.future.get().first, 503);
+  s.answers->handle({.method = "GET", .path = "/health", .authorization = {}, .body = {}}, health.to());
+  const auto [status, body] = health.future.get();
+  EXPECT_EQ(status, 503);
+  EXPECT_NE(body.find("the device was lost (injected)"), std::string::npos) << body;
+  EXPECT_EQ(s.counts.running + s.counts.waiting, 0);
+}
+TEST(text_service, answers_503_while_its_device_hangs) {
+  iso::worker::worker_options o;
+  o.watch = {.step_timeout_seconds = 0.02, .abort_deadline_seconds = 1e6, .on_hung = {}};
+  served s(1, 8, {}, o);
+  s.faults.strike("decode", iso::worker::fault::hung);  // the first job whose time is limited
+  std::vector<answer> all(3);
+  for (answer& a : all) post(s, "/v1/completions", body_of(0, true), a);
+  s.faults.await_hung();
+  for (answer& a : all) {
+    const auto [status, body] = a.future.get();
+    EXPECT_EQ(status, 503) << body;
+    EXPECT_NE(body.find("decode took longer than 0.02 s"), std::string::npos) << body;
+  }
+  s.faults.release();
+}
+TEST(bounded_queue, takes_all_entries_or_none_and_none_after_it_is_closed) {
+  iso::worker::bounded_queue<int> q(3);
+  const auto push = [&](std::vector<int> all) { return q.push(all); };
+  const auto pop = [&] { return q.pop_if([](int) { return true; }); };
+  EXPECT_EQ(push({1, 2}), accepted::yes);
+  EXPECT_EQ(push({3, 4}), accepted::full);
   EXPECT_EQ(q.size(), 2u);
   EXPECT_EQ(q.pop_if([](int x) { return x == 2; }), std::nullopt);
   EXPECT_EQ(q.pop(), 1);
-  EXPECT_EQ(q.push({5}), accepted::yes);
+  EXPECT_EQ(push({5}), accepted::yes);
   q.close();
-  EXPECT_EQ(q.push({6}), accepted::closed);
-  EXPECT_TRUE(q.wait());
-  EXPECT_EQ(q.pop(), 2);
-  EXPECT_EQ(q.pop(), 5);
-  EXPECT_FALSE(q.wait());
-  EXPECT_EQ(q.pop(), std::nullopt);
+  EXPECT_EQ(push({6}), accepted::closed);
+  EXPECT_EQ(pop(), 2);
+  EXPECT_EQ(pop(), 5);
+  EXPECT_EQ(pop(), std::nullopt);
+  q.push_anyway(7);
+  EXPECT_EQ(q.close_and_take(), std::deque<int>{7});
 }
 
 }  // namespace service_test

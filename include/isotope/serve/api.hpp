@@ -78,7 +78,9 @@ class api {
     closing_ = true;
     model_.close();
   }
-  static api_reply reply_of(const api_error& e) { return {.status = e.status, .body = e.body(), .retry_after = e.status == 503 ? 1 : 0}; }
+  static api_reply reply_of(const api_error& e) {
+    return {.status = e.status, .body = e.body(), .retry_after = e.code == "overloaded" ? 1 : 0};
+  }
 
  private:
   service& model_;
@@ -109,6 +111,7 @@ class api {
     if (closing_) return unavailable(accepted::closed);
     if (r.path == "/tokenize") return tokenize(r.body, to);
     if (r.path == "/detokenize") return detokenize(r.body, to);
+    if (model_.broken()) return unavailable(accepted::closed);
     if (r.path == "/v1/embeddings") return embed(r.body, to, cancelled);
     return complete(r.body, r.path == "/v1/chat/completions", to, cancelled);
   }
@@ -117,13 +120,13 @@ class api {
     ++counts_.refused;
     if (why == accepted::full)
       return server_error(
-          fail(errc::queue_full, "the queue has room for " + std::to_string(model_.room()) + " and is full", "", "try again later"), 503);
-    return server_error(fail(errc::worker_gone, "the server is stopping", "", "try again when it has started anew"), 503);
+          fail(errc::queue_full, "the queue has room for " + std::to_string(model_.room()) + " and is full", "", "try again later"));
+    if (const auto cause = model_.broken()) return server_error(*cause);
+    return server_error(fail(errc::worker_gone, "the server is stopping", "", "try again when it has started anew"));
   }
   std::optional<api_error> health(const answer_to& to) const {
-    const std::string broken = model_.broken();
-    if (!broken.empty())
-      return to.whole({.status = 503, .body = "{\"status\":\"failed\",\"reason\":" + io::json_string(broken) + "}"}), std::nullopt;
+    if (const auto cause = model_.broken())
+      return to.whole({.status = 503, .body = "{\"status\":\"failed\",\"reason\":" + io::json_string(cause->line()) + "}"}), std::nullopt;
     to.whole({.status = closing_ ? 503 : 200, .body = closing_ ? "{\"status\":\"stopping\"}" : "{\"status\":\"ok\"}"});
     return std::nullopt;
   }

@@ -30,14 +30,18 @@ inline api_error bad_request(std::string param, const std::string& what, const s
           .param = std::move(param),
           .code = std::move(code)};
 }
-/// An error of the server: 503 where waiting helps, else 500.
-inline api_error server_error(const failure& f, int status = 500) {
-  return {.status = status,
+/// An error of the server: 503 where another try, maybe at another server, can succeed, else 500.
+inline api_error server_error(const failure& f) {
+  const bool fails = f.code == errc::poisoned || f.code == errc::device_lost || f.code == errc::timeout,
+             busy = f.code == errc::queue_full || f.code == errc::worker_gone;
+  return {.status = fails || busy ? 503 : 500,
           .message = (f.where.empty() ? std::string() : f.where + ": ") + f.what +
                      "; fix: " + (f.fix.empty() ? "look into the server's log" : f.fix),
           .type = "server_error",
           .param = {},
-          .code = status == 503 ? "overloaded" : "internal_error"};
+          .code = busy    ? "overloaded"
+                  : fails ? "device_failed"
+                          : "internal_error"};
 }
 
 }  // namespace isotope::serve

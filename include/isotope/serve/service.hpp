@@ -5,14 +5,15 @@
 #include <isotope/generate/text_request.hpp>
 #include <isotope/io/tokenizer.hpp>
 #include <isotope/serve/chat_template.hpp>
-#include <isotope/serve/job_queue.hpp>
 #include <isotope/serve/metrics.hpp>
+#include <isotope/worker/bounded_queue.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,10 +21,12 @@
 
 namespace isotope::serve {
 
+using worker::accepted;
+
 /// Set by the server when nobody waits for an answer any more.
 using cancel_flag = std::shared_ptr<std::atomic<bool>>;
 
-/// A prompt to continue. What it calls is called on the thread of the model, and must not wait.
+/// A prompt to continue. What it calls is called on the worker's thread, and must not wait.
 struct text_job {
   std::vector<std::int32_t> prompt;
   text_request how;
@@ -69,8 +72,8 @@ class service {
   virtual void close() = 0;
   /// Waits until all is finished, and the model is gone.
   virtual void join() = 0;
-  /// Why the model no longer works; empty while it does.
-  std::string broken() const {
+  /// Why the model no longer works, as errc::poisoned; none while it does.
+  std::optional<failure> broken() const {
     const std::lock_guard lock(mutex_);
     return broken_;
   }
@@ -79,12 +82,12 @@ class service {
   model_facts facts_;
   void set_broken(const failure& f) {
     const std::lock_guard lock(mutex_);
-    if (broken_.empty()) broken_ = f.line();
+    if (!broken_) broken_ = f;
   }
 
  private:
   mutable std::mutex mutex_;
-  std::string broken_;
+  std::optional<failure> broken_;
 };
 
 }  // namespace isotope::serve

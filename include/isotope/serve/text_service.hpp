@@ -1,9 +1,10 @@
 #pragma once
-/// Continues texts of many clients at once: continuous batching on the thread of the model.
+/// Continues texts of many clients at once: continuous batching in the decode jobs of a device worker.
 #include <isotope/generate/text_generator.hpp>
-#include <isotope/serve/model_thread.hpp>
-#include <isotope/serve/service.hpp>
+#include <isotope/serve/model_service.hpp>
+#include <isotope/serve/text_table.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -14,22 +15,61 @@
 
 namespace isotope::serve {
 
-/// A text takes a free slot between two tokens of the others, and gives it back with its last token or when its client is gone. Its tokens are those that it would
-/// have alone. After an error of the device, all waiting and further texts fail with it.
-template <Target T> class text_service final : public service {
+/// A decoder on a device worker. A decode job, which needs no inputs, ends the texts of clients that are gone, gives free slots to waiting texts, and draws the next
+/// tokens of all: one `batcher::advance`.
+template <Target T> class text_model final : public worker::loaded_model {
  public:
-  using open_model = std::function<result<text_generator<T>>()>;
+  text_model(text_generator<T> opened, std::shared_ptr<text_table> texts)
+      : opened_(std::move(opened)), batch_(opened_.batch(), opened_.tokenizer(), opened_.ends()), texts_(std::move(texts)) {
+    texts_->set_slots(std::size_t(opened_.batch().slots()));
+  }
+  const text_generator<T>& opened() const { return opened_; }
 
-  /// @param open  opens the model, on the thread that will use it
+  result<std::vector<worker::named_numbers>> decode(worker::decode&) override {
+    texts_->cancel_gone([&](int slot) { batch_.cancel(slot); });
+    while (batch_.has_room()) {
+      auto job = texts_->next();
+      if (!job) break;
+      const auto slot = batch_.admit(job->prompt, job->how);
+      if (!slot) job->failed(slot.error());
+      else texts_->put(std::size_t(*slot), *std::move(job));
+    }
+    auto r = batch_.advance([&](std::size_t slot, const text_piece& piece) { return texts_->deliver(slot, piece); });
+    if (!r) return std::move(r).error();
+    return std::vector<worker::named_numbers>();
+  }
+
+ private:
+  text_generator<T> opened_;
+  text_batch<T> batch_;  // of it
+  std::shared_ptr<text_table> texts_;
+};
+
+/// A text takes a free slot between two tokens of the others, and gives it back with its last token or when its client is gone. Its tokens are those that it would
+/// have alone.
+template <Target T> class text_service final : public model_service {
+ public:
+  using open_model = std::function<result<text_generator<T>>(const device<T>&)>;
+
+  /// @param open  opens the model, on the worker's thread
   /// @param room  texts that wait while no slot is free
-  /// @error as `open`; bad_format: a damaged tokenizer_config.json
-  static result<std::unique_ptr<service>> start(open_model open, const std::string& folder, std::size_t room, metrics& counts) {
+  /// @error as device_worker::start and `open`; bad_format: a damaged tokenizer_config.json
+  template <worker::FaultSource Faults = worker::no_faults>
+  static result<std::unique_ptr<service>> start(open_model open, const std::string& folder, std::size_t room, metrics& counts,
+                                                const worker::worker_options& o = {}, Faults faults = {}) {
     std::unique_ptr<text_service> made(new text_service(room, counts));
     auto chat = read_chat_template(folder, made->facts_.no_chat);
     if (!chat) return std::move(chat).error();
     made->facts_.chat = *std::move(chat);
-    auto r =
-        made->thread_.start(std::move(open), [&self = *made](text_generator<T>& model, const auto& ready) { self.work(model, ready); });
+    auto r = made->template load<T>(
+        o, std::move(faults),
+        [&self = *made, &counts, open = std::move(open)](const device<T>& on) -> result<std::unique_ptr<worker::loaded_model>> {
+          auto opened = open(on);
+          if (!opened) return std::move(opened).error();
+          auto model = std::make_unique<text_model<T>>(*std::move(opened), self.texts_);
+          self.describe(model->opened(), counts);
+          return std::unique_ptr<worker::loaded_model>(std::move(model));
+        });
     if (!r) return std::move(r).error();
     return std::unique_ptr<service>(std::move(made));
   }
@@ -38,82 +78,32 @@ template <Target T> class text_service final : public service {
     join();
   }
 
-  std::size_t room() const override { return jobs_.room(); }
+  std::size_t room() const override { return texts_->room(); }
   accepted submit(std::vector<text_job> jobs) override {
-    const auto n = std::int64_t(jobs.size());
-    counts_.waiting += n;
-    const accepted r = jobs_.push(std::move(jobs));
-    if (r != accepted::yes) counts_.waiting -= n;
-    return r;
+    return submit_by([&] { return texts_->add(std::move(jobs)); });
   }
-  void close() override { jobs_.close(); }
-  void join() override { thread_.join(); }
+  void close() override { texts_->close(); }
 
  private:
-  job_queue<text_job> jobs_;
-  metrics& counts_;
-  model_thread thread_;  // the last member: it uses the others
+  std::shared_ptr<text_table> texts_;
 
-  text_service(std::size_t room, metrics& counts) : jobs_(room), counts_(counts) {}
+  text_service(std::size_t room, metrics& counts) : texts_(std::make_shared<text_table>(room, counts)) {}
 
-  std::optional<text_job> taken() {
-    auto job = jobs_.pop();
-    if (job) --counts_.waiting;
-    return job;
-  }
-  template <class Ready> void work(text_generator<T>& model, const Ready& ready) {
+  void describe(const text_generator<T>& model, metrics& counts) {
     facts_.vocab = std::min(model.batch().vocab(), model.tokenizer().size());
     facts_.most = std::size_t(model.batch().context());
     facts_.words = &model.tokenizer();
     facts_.ends = model.ends();
-    counts_.slots = model.batch().slots();
-    counts_.queue = std::int64_t(jobs_.room());
-    text_batch<T> batch(model.batch(), model.tokenizer(), model.ends());
-    std::vector<std::optional<text_job>> live(std::size_t(model.batch().slots()));  // by slot
-    ready();
-    while (batch.busy() || jobs_.wait()) {
-      auto r = step(batch, live);
-      if (!r) return fail_all(r.error(), live);
-    }
+    counts.slots = model.batch().slots();
+    counts.queue = std::int64_t(room());
   }
-  result<void> step(text_batch<T>& batch, std::vector<std::optional<text_job>>& live) {
-    for (std::size_t slot = 0; slot < live.size(); ++slot)
-      if (live[slot] && *live[slot]->cancelled) {
-        batch.cancel(int(slot));
-        live[slot].reset();
-        ++counts_.cancelled;
-      }
-    while (batch.has_room()) {
-      auto job = taken();
-      if (!job) break;
-      if (*job->cancelled) {
-        ++counts_.cancelled;
-        continue;
-      }
-      const auto slot = batch.admit(job->prompt, job->how);
-      if (!slot) job->failed(slot.error());
-      else live[std::size_t(*slot)] = std::move(job);
-    }
-    counts_.running = std::int64_t(batch.live());
-    auto r = batch.advance([&](std::size_t slot, const text_piece& piece) {
-      ++counts_.generated_tokens;
-      if (piece.end == text_end::failed) live[slot]->failed(*piece.wrong);
-      else live[slot]->piece(piece);
-      if (piece.last()) live[slot].reset();
-      return true;
-    });
-    counts_.running = std::int64_t(batch.live());
-    return r;
+  std::optional<worker::decode> next(worker::model_handle model) override {
+    if (!texts_->busy()) return std::nullopt;
+    return worker::decode{model};
   }
-  /// Answers what there is and what comes with the failure, until the queue is closed.
-  void fail_all(const failure& f, std::vector<std::optional<text_job>>& live) {
-    set_broken(f);
-    for (auto& job : live)
-      if (job) job->failed(f), job.reset();
-    counts_.running = 0;
-    while (jobs_.wait())
-      if (const auto job = taken()) job->failed(f);
-  }
+  void took(std::vector<worker::named_numbers>) override {}  // pieces went to the clients as they came
+  void fail_all(const failure& f) override { texts_->fail_all(f); }
+  bool waits() const override { return texts_->busy(); }
 };
 
 }  // namespace isotope::serve
