@@ -236,6 +236,76 @@ TYPED_TEST(generators, admit_and_cancel_texts_at_any_time_without_changing_other
     EXPECT_TRUE(std::equal(t.drawn.begin(), t.drawn.end(), want.begin())) << "request " << t.request;
   }
 }
+/// A text that is saved while its prompt is read or its tokens are drawn, and goes on in another slot of the same batcher, or in another batcher.
+TYPED_TEST(generators, go_on_with_the_same_bits_from_a_snapshot_in_any_slot) {
+  const auto tokens = text(12);
+  const isotope::batch_request request{tokens, 30, {.temperature = 0.9f, .top_p = 0.95f, .repetition_penalty = 1.1f, .seed = 9}},
+      other{std::span(tokens).first(3), 60, {.seed = 4}};
+  auto a = opened_batcher<TypeParam>(2, 1, {5}), b = opened_batcher<TypeParam>(3, 4, {5, 16});
+  std::vector<std::int32_t> drawn;
+  const auto take = [&](std::size_t number, std::int32_t token) { return number == 0 ? drawn.push_back(token), true : true; };
+  const auto go_on = [&](auto& on, std::size_t until) {
+    while (drawn.size() < until) ASSERT_TRUE(on.advance(take).ok());
+  };
+  ASSERT_TRUE(a.admit(request, 0).ok());
+  go_on(a, 10);
+  const auto want_at_10 = *a.save(0);
+  go_on(a, 30);  // beyond the context of 24
+  const auto want = drawn;
+  for (const bool elsewhere : {false, true})
+    for (const std::size_t at : {0u, 5u, 14u}) {
+      drawn.clear();
+      ASSERT_TRUE(a.generate({}, take).ok());
+      ASSERT_EQ(*a.admit(request, 0), 0);
+      ASSERT_TRUE(a.advance(take).ok());  // 5 of 12 tokens of the prompt
+      go_on(a, at);
+      const auto saved = *a.save(0);
+      EXPECT_EQ(saved.draws, at > 0);
+      a.cancel(0);
+      auto& on = elsewhere ? b : a;
+      ASSERT_TRUE(on.admit(other, 1).ok());
+      ASSERT_TRUE(on.advance(take).ok());
+      const auto slot = on.restore(saved, 0);
+      ASSERT_TRUE(slot.ok()) << slot.error().line();
+      EXPECT_EQ(*slot, 1);
+      EXPECT_EQ(on.save(1)->cache, saved.cache);
+      go_on(on, 10);
+      if (at < 10 && !elsewhere && isotope::batcher<TypeParam>::session::host_memory) {
+        EXPECT_EQ(a.save(1)->cache, want_at_10.cache) << at;
+      }
+      go_on(on, 30);
+      EXPECT_EQ(drawn, want) << (elsewhere ? "elsewhere, from " : "from ") << at;
+      ASSERT_TRUE(b.generate({}, take).ok());
+    }
+}
+/// A prompt that begins as a saved text is read from where they differ.
+TYPED_TEST(generators, read_only_what_a_prompt_does_not_have_in_common_with_its_prefix) {
+  const auto tokens = text(20);
+  std::vector<std::int32_t> prompt(tokens.begin(), tokens.begin() + 12), drawn;
+  const auto take = [&](std::size_t, std::int32_t token) { return drawn.push_back(token), true; };
+  auto b = opened_batcher<TypeParam>(1, 4, {5});
+  isotope::batch_request request{prompt, 8, {.seed = 2}};
+  ASSERT_TRUE(b.generate({&request, 1}, take).ok());
+  const auto saved = *b.save(0);  // after its end
+  EXPECT_EQ(saved.read, 19u);
+  EXPECT_NE(b.restore(saved, 0).error().line().find("the request of the snapshot: had ended"), std::string::npos);
+  for (const std::size_t common : {12u, 9u, 0u}) {
+    prompt.assign(tokens.begin(), tokens.begin() + 12);
+    if (common < 12) prompt[common] = (prompt[common] + 1) % size.vocab;
+    std::int64_t submits[2];
+    std::vector<std::int32_t> texts[2];
+    for (const bool known : {false, true}) {
+      request.prefix = known ? &saved : nullptr;
+      drawn.clear();
+      const auto before = b.loaded().counters().submits;
+      ASSERT_TRUE(b.generate({&request, 1}, take).ok());
+      submits[known] = b.loaded().counters().submits - before;
+      texts[known] = drawn;
+    }
+    EXPECT_EQ(texts[0], texts[1]) << common;
+    EXPECT_EQ(submits[0] - submits[1], common == 0 ? 0 : 2) << "of 3 runs of 5 tokens one is left, of " << common << " common tokens";
+  }
+}
 TYPED_TEST(generators, draw_other_tokens_after_a_stale_cache_or_a_shifted_position) {
   const auto tokens = text(12);
   const isotope::batch_request request{tokens, 12, {.temperature = 0.02f, .seed = 8}};  // logits of this model are within 0.2
@@ -294,6 +364,15 @@ TEST(batcher, refuses_what_it_cannot_do_and_says_why) {
   EXPECT_NE(b.admit(empty, 0).error().line().find("the prompt: has no tokens"), std::string::npos);
   const auto tokens = text(2);
   EXPECT_NE(b.admit({tokens, 0}, 0).error().line().find("asks for 0 tokens"), std::string::npos);
+  EXPECT_NE(b.save(0).error().line().find("slot 0: has no sequence"), std::string::npos);
+  ASSERT_TRUE(b.admit({tokens, 1}, 0).ok());
+  auto saved = *b.save(0);
+  EXPECT_NE(b.restore(saved, 0).error().line().find("all 1 slots: have requests"), std::string::npos);
+  b.cancel(0);
+  saved.format[0] += 1;
+  EXPECT_EQ(b.restore(saved, 0).error().code, isotope::errc::model_mismatch);
+  const isotope::batch_request after{tokens, 1, {}, {}, &saved};
+  EXPECT_EQ(b.admit(after, 0).error().code, isotope::errc::model_mismatch);
   EXPECT_EQ(b.idle_slot(), 0);
 }
 TEST(generator, refuses_what_it_cannot_do_and_says_why) {

@@ -3,6 +3,7 @@
 #include <isotope/generate/drawing_model.hpp>
 #include <isotope/generate/loaded_decoder.hpp>
 #include <isotope/generate/sampling.hpp>
+#include <isotope/generate/sequence_snapshot.hpp>
 #include <isotope/generate/token_history.hpp>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,12 +29,14 @@ struct batcher_options {
 };
 
 /// A text to continue: its tokens, how many to add, how they are drawn, and the tokens that end it, which are drawn, too. The continuation depends on these
-/// alone, not on other requests or its slot.
+/// alone, not on other requests or its slot, nor, where all rows of a product have the same bits in any run (f32 on the processor), on a prefix.
 struct batch_request {
   std::span<const std::int32_t> prompt;
   std::int64_t tokens = 0;
   sampling_options draw{};
   std::span<const std::int32_t> ends{};
+  const sequence_snapshot* prefix =
+      nullptr;  // of a text that begins alike, such as a system's prompt: what both have in common is not read again
 };
 
 /// A loaded decoder with `slots` sequences, and what the host knows of them: the tokens that came back.
@@ -50,7 +54,7 @@ template <Target T> class batcher : public loaded_decoder<T, batcher<T>, batcher
   /// Continues all texts, as many at once as there are slots; a slot takes the next one as soon as its own has ended. Calls each(request, token) -> bool for
   /// every drawn token, those of a request in order; false ends that request. Of a prompt, the last `context` tokens are read. What was admitted before is
   /// cancelled.
-  /// @error invalid_argument for a prompt without tokens; as the device reports
+  /// @error invalid_argument for a prompt without tokens; model_mismatch: a prefix of another model; as the device reports
   template <class Each> result<void> generate(std::span<const batch_request> requests, Each&& each) {
     for (sequence& s : slots_) s.live = false;
     for (const batch_request& r : requests)
@@ -59,7 +63,8 @@ template <Target T> class batcher : public loaded_decoder<T, batcher<T>, batcher
     for (std::size_t next = 0;;) {
       for (std::size_t k = 0; k < slots_.size(); ++k) {
         while (!slots_[k].live && next < requests.size()) {
-          if (requests[next].tokens > 0) begin(k, requests[next], next);
+          if (requests[next].tokens > 0)
+            if (auto r = begin(k, requests[next], next); !r) return r;
           ++next;
         }
       }
@@ -81,20 +86,69 @@ template <Target T> class batcher : public loaded_decoder<T, batcher<T>, batcher
   /// copied. The tokens of a request do not depend on when it is admitted.
   ///
   /// @param number  what `advance` passes on with its tokens
-  /// @error invalid_argument: a prompt without tokens, no token to add, or no idle slot
+  /// @error invalid_argument: a prompt without tokens, no token to add, or no idle slot; model_mismatch: a prefix of another model
   result<int> admit(const batch_request& request, std::size_t number) {
-    const int slot = idle_slot();
     if (request.prompt.empty()) return fail(errc::invalid_argument, "has no tokens", "the prompt", "give at least one");
     if (request.tokens <= 0)
       return fail(errc::invalid_argument, "asks for " + std::to_string(request.tokens) + " tokens", "the request", "ask for 1 or more");
-    if (slot < 0)
-      return fail(errc::invalid_argument, "have requests", "all " + std::to_string(slots()) + " slots",
-                  "wait until idle_slot() returns one");
-    begin(std::size_t(slot), request, number);
+    const auto slot = free_slot();
+    if (!slot) return slot;
+    if (auto r = begin(std::size_t(*slot), request, number); !r) return std::move(r).error();
     return slot;
   }
   /// Ends the request of a slot; a slot without one stays idle. Not to be called by what takes the tokens, which returns false instead.
   void cancel(int slot) { slots_[std::size_t(slot)].live = false; }
+  /// Copies the sequence of a slot to host memory, between two calls of `advance`: of a slot that has a request, or has had one and no other since. `cancel` then
+  /// frees the slot for other texts. @error invalid_argument: the slot never had one; as the device reports
+  result<sequence_snapshot> save(int slot) {
+    const bool there = slot >= 0 && slot < slots() && !slots_[std::size_t(slot)].text.tokens().empty();
+    if (!there) return fail(errc::invalid_argument, "has no sequence", "slot " + std::to_string(slot), "save one that has had a request");
+    const sequence& s = slots_[std::size_t(slot)];
+    cache_states caches(session_);
+    auto rows = caches.read(std::size_t(slot), s.read);
+    if (!rows) return std::move(rows).error();
+    sequence_snapshot all{caches.format(),
+                          {s.text.tokens().begin(), s.text.tokens().end()},
+                          s.read,
+                          *std::move(rows),
+                          s.live,
+                          s.ready,
+                          s.wanted,
+                          s.drawn,
+                          s.ends,
+                          {},
+                          {}};
+    std::copy_n(sampling_.begin() + std::ptrdiff_t(slot) * op::sample::numbers, op::sample::numbers, all.sampling.begin());
+    std::copy_n(key_.begin() + std::ptrdiff_t(slot) * op::sample::keys, op::sample::keys, all.key.begin());
+    return all;
+  }
+  /// Gives a saved request to the first slot without one, of this or another batcher of the same model, and returns the slot. It goes on with the tokens that it
+  /// would have drawn without the interruption.
+  ///
+  /// @param number  as of `admit`
+  /// @error invalid_argument: the request had ended, or no slot is idle; model_mismatch: of another model; as the device reports
+  result<int> restore(const sequence_snapshot& saved, std::size_t number) {
+    if (!saved.live)
+      return fail(errc::invalid_argument, "had ended", "the request of the snapshot", "give the snapshot to another request as its prefix");
+    const auto slot = free_slot();
+    if (!slot) return slot;
+    const auto k = std::size_t(*slot);
+    if (auto r = put_cache(k, saved, saved.read); !r) return std::move(r).error();
+    if (saved.draws)
+      if (auto r = put_drawn(k, saved.tokens); !r) return std::move(r).error();
+    sequence& s = slots_[k];
+    s.number = number;
+    s.wanted = saved.wanted;
+    s.drawn = saved.drawn;
+    s.ends = saved.ends;
+    s.text.assign(saved.tokens);
+    s.read = saved.read;
+    s.ready = saved.draws;
+    s.live = true;
+    std::copy(saved.sampling.begin(), saved.sampling.end(), sampling_.begin() + std::ptrdiff_t(k) * op::sample::numbers);
+    std::copy(saved.key.begin(), saved.key.end(), key_.begin() + std::ptrdiff_t(k) * op::sample::keys);
+    return slot;
+  }
   /// Draws tokens for all slots whose prompts are read, then reads a run of prompts: at most as many tokens as the largest plan takes, so that a prompt holds
   /// other requests up for no longer than a run. While none is read, one submission draws up to `tokens_per_submit` tokens of each slot.
   ///
@@ -149,9 +203,13 @@ template <Target T> class batcher : public loaded_decoder<T, batcher<T>, batcher
     return drawing_model<logits>{logits{size, o.slots, tokens, reads ? o.slots : 0}, o.tokens_per_submit, reads};
   }
 
-  void begin(std::size_t k, const batch_request& request, std::size_t number) {
+  result<int> free_slot() const {
+    const int slot = idle_slot();
+    if (slot >= 0) return slot;
+    return fail(errc::invalid_argument, "have requests", "all " + std::to_string(slots()) + " slots", "wait until idle_slot() returns one");
+  }
+  result<void> begin(std::size_t k, const batch_request& request, std::size_t number) {
     sequence& s = slots_[k];
-    s.live = true;
     s.number = number;
     s.wanted = request.tokens;
     s.ends.assign(request.ends.begin(), request.ends.end());
@@ -162,6 +220,36 @@ template <Target T> class batcher : public loaded_decoder<T, batcher<T>, batcher
     write_options(request.draw, std::int32_t(request.prompt.size() - s.text.tokens().size()),
                   std::span(sampling_).subspan(k * 4).template first<op::sample::numbers>(),
                   std::span(key_).subspan(k * 4).template first<op::sample::keys>());
+    if (request.prefix != nullptr) {
+      const auto text = s.text.tokens().first(s.text.tokens().size() - 1);  // the last token is read, so that it has logits
+      const auto known = std::span(request.prefix->tokens).first(request.prefix->read);
+      const auto common = std::size_t(std::mismatch(text.begin(), text.end(), known.begin(), known.end()).first - text.begin());
+      if (auto r = put_cache(k, *request.prefix, common); !r) return r;
+      s.read = common;
+    }
+    s.live = true;
+    return {};
+  }
+  /// Gives a slot the keys and values of the first tokens of a snapshot.
+  result<void> put_cache(std::size_t k, const sequence_snapshot& saved, std::size_t tokens) {
+    cache_states caches(session_);
+    if (caches.format() != saved.format)
+      return fail(errc::model_mismatch, "has caches of other sizes", "the snapshot of a sequence",
+                  "give one of a batcher of the same model");
+    return caches.write(k, tokens, saved.cache, saved.read);
+  }
+  /// Tells the device the text of a slot that draws.
+  result<void> put_drawn(std::size_t k, std::span<const std::int32_t> text) {
+    const auto newest = std::int32_t(text.size()) - 1;
+    const auto put = [&](std::string_view label, std::size_t at, std::span<const std::int32_t> x) -> result<void> {
+      for (std::size_t i = 0; i < session_.states().size(); ++i)
+        if (session_.states()[i].label.view() == label)
+          return state_parts(session_).write(i, std::int64_t(at * sizeof x[0]), std::as_bytes(x));
+      return fail(errc::not_found, "the model has no such state", std::string(label), "use the model of batcher::plans");
+    };
+    if (auto r = put("drawn.history", k * std::size_t(context_), text); !r) return r;
+    if (auto r = put("drawn.recent", k, text.last(1)); !r) return r;
+    return put("drawn.position", k, {&newest, 1});
   }
   /// Appends a drawn token to its text, and ends the request where it was the last one.
   template <class Each> void take(sequence& s, std::int32_t token, Each& each) {

@@ -77,7 +77,9 @@ template <Queue Q> class session_memory {
   }
   Q& queue() { return queue_; }
   const Q& queue() const { return queue_; }
-  typename Q::memory& arena() { return arena_; }
+  /// For callers that write to it themselves, when no run is in flight.
+  typename Q::memory& arena() { return fresh_ = false, arena_; }
+  const arena_layout& layout() const { return layout_; }
 
  protected:
   static constexpr dtype accum = accum_of(Q::target::precision::type);
