@@ -6,7 +6,7 @@ import traceback
 
 import openai
 from program import Folder
-from serve_test import Server
+from serve_rig import Server
 
 
 def texts(s, client):

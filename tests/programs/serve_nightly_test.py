@@ -2,7 +2,7 @@
 """isotope-serve under load: 200 clients at a time, for about a minute on two cores; some of them leave early."""
 
 from program import main
-from serve_test import Server, asks, at_once, needs_equal_bits, request
+from serve_rig import Server, asks, at_once, needs_equal_bits, request
 
 
 def test_two_hundred_streams_at_a_time_are_neither_wrong_nor_lost_nor_crossed(f):
