@@ -76,8 +76,8 @@ struct decode_sums {
     const bool seen[1] = {seen_it};
     add(q, k, v, seen);
   }
-  /// Combines the four groups of the warp. Returns two elements of each thread: 4 (lane / 16) + 2 (lane / 8 % 2) and the next one of its eight.
-  __device__ float2 combine_in_pairs() {
+  /// Makes top and total those of the four groups of the warp. Returns what the thread's sums are to be scaled by.
+  __device__ float combine_tops() {
     float most = fmaxf(top, __shfl_xor_sync(all_lanes, top, 8));
     most = fmaxf(most, __shfl_xor_sync(all_lanes, most, 16));
     const float scale = exp2f(top - base_of(most));
@@ -85,6 +85,11 @@ struct decode_sums {
     total *= scale;
     total += __shfl_xor_sync(all_lanes, total, 8);
     total += __shfl_xor_sync(all_lanes, total, 16);
+    return scale;
+  }
+  /// Combines the four groups of the warp. Returns two elements of each thread: 4 (lane / 16) + 2 (lane / 8 % 2) and the next one of its eight.
+  __device__ float2 combine_in_pairs() {
+    const float scale = combine_tops();
     const bool upper = (threadIdx.x & 16) != 0, second = (threadIdx.x & 8) != 0;
     float four[4], two[2];
 #pragma unroll
@@ -98,13 +103,7 @@ struct decode_sums {
   }
   /// Combines the four groups of the warp.
   __device__ void combine() {
-    float most = fmaxf(top, __shfl_xor_sync(all_lanes, top, 8));
-    most = fmaxf(most, __shfl_xor_sync(all_lanes, most, 16));
-    const float scale = exp2f(top - base_of(most));
-    top = most;
-    total *= scale;
-    total += __shfl_xor_sync(all_lanes, total, 8);
-    total += __shfl_xor_sync(all_lanes, total, 16);
+    const float scale = combine_tops();
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
       sum[j] *= scale;

@@ -26,13 +26,41 @@ __device__ inline const void* row_of(std::uint64_t matrix, std::int64_t line, st
   return pointer<const std::uint16_t>(matrix) + row * line + column;
 }
 
+/// The products of the normalised rows, which come from the launch before, and the block's rows of the weight: of_warp[w] are the sums over 64 columns. Ends with a
+/// barrier of the block.
+template <int C, int Rows, class Memory> __device__ inline void multiply_normalised(const decode_rows& of, Memory& s, int rank) {
+  constexpr int rows = Memory::rows;
+  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+  gather_rows(of, s.x, rank);
+  wait_for_copies();
+  const float2 moments = moments_of_rows(of, s.x);
+  uint4 x[2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) x[i] = normalised(of, s.x, lane / 4, moments, 64 * warp + 32 * i + 8 * (lane % 4));
+  float sums[rows / 8][4] = {};
+  multiply_rows<rows / 8, 2, Memory::pitch>(decode_chunk<Memory::pitch>(s.weight) + 128 * warp, x, sums);
+  if (lane / 4 < Rows) {
+#pragma unroll
+    for (int i = 0; i < rows / 8; ++i)
+      *reinterpret_cast<float2*>(&s.of_warp[warp][lane / 4][8 * i + 2 * (lane % 4)]) = float2{sums[i][0], sums[i][1]};
+  }
+  __syncthreads();
+}
+/// One of these products: the sums of all warps, in their order.
+template <int C, class Memory> __device__ inline float sum_of_warps(const Memory& s, int row, int item) {
+  float y = s.of_warp[0][row][item];
+#pragma unroll
+  for (int w = 1; w < C / 64; ++w) y += s.of_warp[w][row][item];
+  return y;
+}
+
 template <int C, int Rows> __device__ inline void attention_half(const decode_attention& a) {
   using memory = decode_attention_memory<C, Rows>;
-  constexpr int H = C / decode_head, warps = C / 64, rows = memory::rows, each = rows / 3;
+  constexpr int H = C / decode_head, rows = memory::rows, each = rows / 3;
   static_assert(int(sizeof(memory)) <= memory::most_bytes);
   memory& s = *reinterpret_cast<memory*>(dynamic_shared());
   start_dependents();
-  const int t = int(threadIdx.x), lane = t % 32, warp = t / 32, N = a.rows.N;
+  const int t = int(threadIdx.x), lane = t % 32, N = a.rows.N;
   const int rank = int(cluster_rank()), head = int(blockIdx.x) / decode_ranks;
   load_weights<rows, C / 8, memory::pitch>(
       s.weight, [&](int i) { return row_of(a.weight, C, i / each * C + head * decode_head + rank * each + i % each); });
@@ -66,25 +94,9 @@ template <int C, int Rows> __device__ inline void attention_half(const decode_at
   prefetch_arguments(a.rows, a.to);
   cluster_wait();
   wait_for_dependencies();
-  gather_rows(a.rows, s.x, rank);
-  wait_for_copies();
-  const float2 moments = moments_of_rows(a.rows, s.x);
-  uint4 x[2];
-#pragma unroll
-  for (int i = 0; i < 2; ++i) x[i] = normalised(a.rows, s.x, lane / 4, moments, 64 * warp + 32 * i + 8 * (lane % 4));
-  float sums[rows / 8][4] = {};
-  multiply_rows<rows / 8, 2, memory::pitch>(decode_chunk<memory::pitch>(s.weight) + 128 * warp, x, sums);
-  if (lane / 4 < Rows) {
-#pragma unroll
-    for (int i = 0; i < rows / 8; ++i)
-      *reinterpret_cast<float2*>(&s.of_warp[warp][lane / 4][8 * i + 2 * (lane % 4)]) = float2{sums[i][0], sums[i][1]};
-  }
-  __syncthreads();
+  multiply_normalised<C, Rows>(a.rows, s, rank);
   if (finishes) {
-    float y = s.of_warp[0][row][item];
-#pragma unroll
-    for (int w = 1; w < warps; ++w) y += s.of_warp[w][row][item];
-    const std::uint16_t bits = bf16_bits(y + bias);
+    const std::uint16_t bits = bf16_bits(sum_of_warps<C>(s, row, item) + bias);
 #pragma unroll
     for (int to = 0; to < decode_ranks; ++to)
       send(&s.head.qkv[row][kind][rank * each + item % each], shared_address(&s.head.arrived), std::uint32_t(to), bf16_value(bits));
@@ -123,11 +135,11 @@ __device__ inline float decode_gelu(float x) {
 
 template <int C, int Rows> __device__ inline void mlp_half(const decode_mlp& a) {
   using memory = decode_mlp_memory<C, Rows>;
-  constexpr int warps = C / 64, rows = memory::rows, steps = memory::hidden / 32;
+  constexpr int rows = memory::rows, steps = memory::hidden / 32;
   static_assert(int(sizeof(memory)) <= memory::most_bytes);
   memory& s = *reinterpret_cast<memory*>(dynamic_shared());
   start_dependents();
-  const int t = int(threadIdx.x), lane = t % 32, warp = t / 32, N = a.rows.N;
+  const int t = int(threadIdx.x), lane = t % 32, N = a.rows.N;
   const int rank = int(cluster_rank()), part = int(blockIdx.x) / decode_ranks, first = part * memory::hidden + rank * rows;
   load_weights<rows, C / 8, memory::pitch>(s.weight, [&](int i) { return row_of(a.weight, C, first + i); });
   load_weights<memory::own, memory::hidden / 8, memory::narrow>(
@@ -148,25 +160,9 @@ template <int C, int Rows> __device__ inline void mlp_half(const decode_mlp& a) 
   prefetch_arguments(a.rows, a.to);
   cluster_wait();
   wait_for_dependencies();
-  gather_rows(a.rows, s.x, rank);
-  wait_for_copies();
-  const float2 moments = moments_of_rows(a.rows, s.x);
-  uint4 x[2];
-#pragma unroll
-  for (int i = 0; i < 2; ++i) x[i] = normalised(a.rows, s.x, lane / 4, moments, 64 * warp + 32 * i + 8 * (lane % 4));
-  float sums[rows / 8][4] = {};
-  multiply_rows<rows / 8, 2, memory::pitch>(decode_chunk<memory::pitch>(s.weight) + 128 * warp, x, sums);
-  if (lane / 4 < Rows) {
-#pragma unroll
-    for (int i = 0; i < rows / 8; ++i)
-      *reinterpret_cast<float2*>(&s.of_warp[warp][lane / 4][8 * i + 2 * (lane % 4)]) = float2{sums[i][0], sums[i][1]};
-  }
-  __syncthreads();
+  multiply_normalised<C, Rows>(a.rows, s, rank);
   if (finishes) {
-    float y = s.of_warp[0][row][item];
-#pragma unroll
-    for (int w = 1; w < warps; ++w) y += s.of_warp[w][row][item];
-    y = decode_gelu(y + bias);
+    const float y = decode_gelu(sum_of_warps<C>(s, row, item) + bias);
 #pragma unroll
     for (int to = 0; to < decode_ranks; ++to) send(&s.h[row][rank * rows + item], shared_address(&s.arrived), std::uint32_t(to), y);
   }
