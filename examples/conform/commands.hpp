@@ -14,6 +14,7 @@ struct command;
 struct built_for {
   std::string_view backend, precision, kernels, version, commit;
   std::string_view compiler, type, cpu_arch;
+  bool meshes = false;  // the backend has kernels of ops that only plans for several devices have
 };
 
 int run(const command& c, const built_for& built);

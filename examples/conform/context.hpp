@@ -78,9 +78,9 @@ inline iso::result<bool> device_is_required(const command& c) {
   return c.has("--require-device") || value == "1" || value == "true";
 }
 
-inline iso::result<conform::selection> choose_cases(const command& c, const target_choice& t) {
+inline iso::result<conform::selection> choose_cases(const command& c, const target_choice& t, const built_for& built) {
   conform::selection s;
-  auto ops = conform::choose_ops(c.get("--ops", "all"));
+  auto ops = conform::choose_ops(c.get("--ops", "all"), t.backend == "cpu" || built.meshes);
   if (!ops) return ops.error();
   s.ops = *std::move(ops);
   s.program = program_format(t);
@@ -126,7 +126,7 @@ struct chosen {
 inline iso::result<chosen> choose(const command& c, const built_for& built) {
   auto target = choose_target(c, built);
   if (!target) return target.error();
-  auto cases = choose_cases(c, *target);
+  auto cases = choose_cases(c, *target, built);
   if (!cases) return cases.error();
   auto shard = choose_shard(c);
   if (!shard) return shard.error();
@@ -144,6 +144,7 @@ inline bool covers(const conform::certificate& c, std::span<const conform::spec*
 inline iso::result<bool> covers_its_ops(const conform::certificate& c) {
   auto ops = conform::choose_ops(c.ops);
   if (!ops) return ops.error();
+  if (c.ops == "all") std::erase_if(*ops, [&](const conform::spec* s) { return s->for_meshes && !runs_op(c.kernel_ops, *s); });
   return covers(c, *ops);
 }
 

@@ -10,6 +10,7 @@
 #include <isotope/selected.hpp>
 
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace conform_program {
@@ -19,9 +20,13 @@ template <class K> using is_specified = boost::mp11::mp_contains<iso::library_op
 static_assert(boost::mp11::mp_all_of<iso::selected_backend::kernels, is_specified>::value,
               "a kernel's op has no specification: add include/isotope/conform/op/<op>.hpp and name the op in op/all.hpp");
 
+template <class K> using serves_meshes = std::is_same<typename iso::kernel_traits<K>::op, iso::op::cross_entropy_part_grad>;
+
 int guarded_main(int argc, char** argv) {
   const iso::build& b = iso::build_info<iso::selected>;
-  const built_for built{b.backend, b.precision, b.kernels, b.version, b.git_sha, b.compiler, b.build_type, b.cpu_arch};
+  const built_for built{b.backend,    b.precision, b.kernels,
+                        b.version,    b.git_sha,   b.compiler,
+                        b.build_type, b.cpu_arch,  boost::mp11::mp_any_of<iso::selected_backend::kernels, serves_meshes>::value};
   auto c = read_command({argv + 1, argv + argc});
   int code = support::success;
   if (c && c->has("--help")) return support::print(help_text()), support::success;

@@ -77,7 +77,9 @@ int plan(const command& c, const built_for& built) {
   int code = support::success;
   auto asked = choose(c, built);
   if (support::failed(program, asked, code)) return code;
-  if (c.has("--policy")) return support::print(policy_table(asked->cases.ops)), support::success;
+  const auto listed = conform::choose_ops(c.get("--ops", "all"));  // those that this backend does not run, too
+  if (support::failed(program, listed, code)) return code;
+  if (c.has("--policy")) return support::print(policy_table(*listed)), support::success;
   if (c.has("--generators")) {
     std::string lines;
     for (const conform::crossed_pair& p : conform::crossed_pairs(asked->cases))
@@ -87,7 +89,7 @@ int plan(const command& c, const built_for& built) {
   counted_cases seen(asked->shard);
   for_each_case(asked->cases, seen);
   std::string text;
-  for (const conform::spec* s : asked->cases.ops) {
+  for (const conform::spec* s : c.has("--json") ? *listed : asked->cases.ops) {
     const conform::op_counts& t = seen.counted.ops[std::string(s->name)];
     text += c.has("--json") ? (text.empty() ? "[" : ",\n ") + json_of(*s, t)
                             : std::string(s->name) + ": " + std::to_string(t.cases()) + " cases, " + std::to_string(t.by_kind[1]) +

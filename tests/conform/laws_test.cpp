@@ -3,6 +3,7 @@
 /// policy.
 #include <isotope/conform/adjoint.hpp>
 #include <isotope/conform/batch.hpp>
+#include <isotope/conform/certificate.hpp>
 #include <isotope/conform/compare.hpp>
 #include <isotope/conform/enumerate.hpp>
 #include <isotope/conform/library_specs.hpp>
@@ -248,6 +249,24 @@ TEST(conform_specifications, the_laws_that_there_are) {
       const chosen_cases cases(s, [](const test_case& c) { return c.kind == case_kind::law && c.law == wanted; });
       EXPECT_FALSE(cases.found.empty()) << s.name << ": no case of the law " << s.laws[k].name;
     }
+}
+/// A backend without plans for several devices is not asked for their ops, and one with a kernel of such an op is.
+TEST(conform_specifications, ops_of_meshes_count_where_there_is_a_kernel) {
+  const auto all = choose_ops("all"), alone = choose_ops("all", false), named = choose_ops("cross_entropy_part_grad", false);
+  ASSERT_TRUE(all.ok() && alone.ok() && named.ok());
+  EXPECT_EQ(all->size(), alone->size() + 1);
+  EXPECT_EQ(named->size(), 1U);
+  counts ran;
+  for (const spec* s : *alone) {
+    op_counts& t = ran.ops[std::string(s->name)];
+    t.passed = t.by_kind[std::size_t(case_kind::gradient)] = 1;
+  }
+  EXPECT_EQ(coverage_of(ran, {}).least(), 1);
+  ran.reached = {"cross_entropy_part_grad"};
+  const std::vector<std::string> kernels{"cross_entropy_part_grad"};
+  EXPECT_LT(coverage_of(ran, kernels).ops, 1);
+  ran.ops["cross_entropy_part_grad"].passed = 1;
+  EXPECT_EQ(coverage_of(ran, kernels).least(), 1);
 }
 TEST(conform_specifications, policies_say_what_references_do) {
   for (const spec& s : every_spec()) {

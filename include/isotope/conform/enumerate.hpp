@@ -33,11 +33,13 @@ inline result<shard_of> make_shard(std::int64_t index, std::int64_t count) {
   return shard_of{index, count};
 }
 
-/// "all", or names separated by commas. @error invalid_argument naming the op that has no specification
-inline result<std::vector<const spec*>> choose_ops(std::string_view names) {
+/// "all", or names separated by commas. `meshes`: whether "all" includes ops that only plans for several devices have.
+/// @error invalid_argument naming the op that has no specification
+inline result<std::vector<const spec*>> choose_ops(std::string_view names, bool meshes = true) {
   std::vector<const spec*> all;
   if (names == "all" || names.empty()) {
-    for (const spec& s : every_spec()) all.push_back(&s);
+    for (const spec& s : every_spec())
+      if (meshes || !s.for_meshes) all.push_back(&s);
     return all;
   }
   std::string known;

@@ -1,6 +1,6 @@
 #pragma once
 /// Which ops of the library have a specification, and which are gradient kernels, covered by the op whose gradient they compute. Collectives have none, since one device
-/// alone cannot run them: tests/dist covers them.
+/// alone cannot run them: tests/dist/collectives_test.cpp covers them.
 #include <boost/mp11/algorithm.hpp>
 #include <boost/mp11/list.hpp>
 #include <type_traits>

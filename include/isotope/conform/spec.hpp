@@ -126,6 +126,10 @@ concept Steps = requires { requires S::steps; };
 template <class S>
 concept Bends = requires { requires S::bends; };
 
+/// Only plans for several devices have the op, so that a backend without such plans need not have a kernel.
+template <class S>
+concept ForMeshes = requires { requires S::for_meshes; };
+
 /// The laws of S, followed, if its gradient has a reference, by the adjoint law <dx, u> = <dy, J u>.
 template <class S> constexpr auto laws_of() {
   constexpr std::size_t n = S::laws.size(), more = HasGradientReference<S> && !Steps<S> ? 1 : 0;
@@ -153,7 +157,7 @@ struct spec {
   gradient_function gradient = nullptr;
   void (*cases)(case_sink&) = nullptr;
   void (*complete)(attributes&, std::size_t operands) = nullptr;  // fills attributes that follow from others
-  bool bends = false;
+  bool bends = false, for_meshes = false;
 
   /// Returns the position of the adjoint law; -1: none.
   std::int32_t adjoint() const { return !laws.empty() && laws.back().build == nullptr ? std::int32_t(laws.size()) - 1 : -1; }
@@ -177,8 +181,8 @@ template <class Op> constexpr spec spec_of() {
   static_assert(!HasGradientRule<Op> || HasGradientReference<S>,
                 "op_spec<Op>: the op has a gradient and the specification none; add `static void gradient(const call&, dy, dx)`");
   static_assert(comparisons_fit<S>(), "op_spec<Op>: integers and truth values are compared exactly");
-  spec r{Op::name,     &info<Op>,      S::version, S::on,         S::inputs, S::outputs, S::fields, S::boundary,
-         every_law<S>, S::least_cases, S::policy,  &S::reference, nullptr,   &S::cases,  nullptr,   Bends<S>};
+  spec r{Op::name,       &info<Op>, S::version,    S::on,   S::inputs, S::outputs, S::fields, S::boundary, every_law<S>,
+         S::least_cases, S::policy, &S::reference, nullptr, &S::cases, nullptr,    Bends<S>,  ForMeshes<S>};
   if constexpr (HasGradientReference<S>) r.gradient = &S::gradient;
   if constexpr (requires(attributes& a) { S::complete(a, std::size_t(1)); }) r.complete = &S::complete;
   return r;

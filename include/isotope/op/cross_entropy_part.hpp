@@ -27,10 +27,15 @@ struct cross_entropy_part_grad {
     constexpr operator attributes() const { return {.i = {classes, all, first}}; }
   };
   static constexpr std::string_view name = "cross_entropy_part_grad";
-  using gradient_of = struct cross_entropy;
   static constexpr void infer(shape_rule& r) {
     const auto c = constants::of(r.attr);
-    if (r.require(c.classes > 0 && c.classes <= r.dims(0)[-1] && c.all > 0, "the classes of a device are its columns"))
+    const shape& x = r.dims(0);
+    shape rows;
+    for (int i = 0; i + 1 < x.rank; ++i) rows.push(x.axis(i));
+    if (r.require(x.rank >= 1 && r.dims(1) == rows && r.dims(2) == rows && r.dims(3) == rows,
+                  "targets, top and sum must have the shape of the logits without the last axis") &&
+        r.require(r.type(1) == dtype::i32, "targets must be i32") &&
+        r.require(c.classes > 0 && c.classes <= x[-1] && c.all > 0, "the classes of a device are its columns"))
       r.yield(r.dims(0), r.type(0));
   }
   static constexpr void localise(attributes& a, const mesh_position& at) {

@@ -10,6 +10,7 @@
 #include "concat.hpp"
 #include "copy.hpp"
 #include "cross_entropy.hpp"
+#include "cross_entropy_part.hpp"
 #include "cumsum.hpp"
 #include "div.hpp"
 #include "dropout.hpp"
