@@ -138,7 +138,7 @@ class math_functions : public testing::TestWithParam<function> {
   }
 };
 
-TEST_P(math_functions, keep_their_stated_error_over_every_97th_float) { check(GetParam(), 0, std::uint64_t(1) << 32, 97); }
+TEST_P(math_functions, keep_their_stated_error_over_every_397th_float) { check(GetParam(), 0, std::uint64_t(1) << 32, 397); }
 
 TEST_P(math_functions, keep_their_stated_error_for_every_float_about_the_roots_of_the_derivatives) {
   for (const float root : {-0.7524614f, -0.7517915f, -1.2784645f}) {
