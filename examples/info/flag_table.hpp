@@ -47,7 +47,7 @@ inline std::vector<flag_row> flag_rows() {
     for (const auto& f : p.fields) {
       const bool in_full = std::find(p.words.in_full.begin(), p.words.in_full.end(), f.key) != p.words.in_full.end();
       const auto flags = isotope::config::detail::flags_of(f, p.fields);
-      const auto variables = isotope::config::variables_of(f, p.fields, support::diagnose_aliases());
+      const auto variables = isotope::config::variables_of(f, p.fields, support::variable_aliases());
       const auto dot = f.key.find('.');
       const auto meaning = p.words.meanings.find(f.key);
       add({dot == f.key.npos ? "" : f.key.substr(0, dot), in_full ? flags.front() : flags.back(),

@@ -5,6 +5,7 @@
 #include "machine_settings.hpp"
 #include "plan_reports.hpp"
 #include "registry.hpp"
+#include "variable_aliases.hpp"
 
 #include <isotope/config/load.hpp>
 #include <isotope/core/error.hpp>
@@ -36,7 +37,7 @@ inline isotope::config::rules rules_for(std::vector<std::string> switches, std::
   r.default_size = std::move(default_size);
   r.switches = std::move(switches);
   r.known_variables = every_variable();
-  r.aliases = diagnose_aliases();
+  r.aliases = variable_aliases();
   return r;
 }
 

@@ -44,13 +44,6 @@ struct diagnose_settings {
   bool decompose_all() const { return kernel_dispatch == "common"; }
 };
 
-/// Variables beside those that keys spell. In isotope-train the first would also be short for training.schedule: as a variable it names the
-/// launches, as a flag the learning rate.
-inline const isotope::config::variable_aliases& diagnose_aliases() {
-  static const isotope::config::variable_aliases aliases = {{"ISOTOPE_SCHEDULE", "diagnose.step_list"}};
-  return aliases;
-}
-
 /// What the fields mean, for --help and the table of flags.
 inline const std::map<std::string, std::string, std::less<>>& diagnose_meanings() {
   static const std::map<std::string, std::string, std::less<>> meanings = {

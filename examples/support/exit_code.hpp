@@ -25,6 +25,7 @@ constexpr int exit_code_of(isotope::errc code) {
     case errc::non_finite:
     case errc::device_lost:
     case errc::timeout:
+    case errc::peer_lost:
     case errc::wrong_device: return runtime_failure;
     case errc::interrupted: return interrupted;
     default: return usage_failure;

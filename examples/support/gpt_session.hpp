@@ -23,12 +23,21 @@ struct training_shape {
   isotope::update_policy update = isotope::update_policy::after_backward;  // within the backward pass nothing is clipped
   isotope::recompute_policy recompute{};
   isotope::head_policy head{};
+  isotope::device_mesh mesh{};  // of devices that train together, each of which has `batch` rows
+  int zero = 0;
 };
 
-/// Plans first, so that a model that does not fit is refused before anything is allocated or opened. Reports are on the training plan.
+/// The plans of a run: that of a step, and that which validates.
+struct training_plans {
+  isotope::dynamic_plan training, evaluation;
+};
+
+/// Plans, and writes the reports on the trace.
 ///
-/// @error over_budget, invalid_model, write_failed for a report, and as the device reports
-inline isotope::result<session> open_training(const trained_model& model, const training_shape& shape, const run_options& run) {
+/// @param budget  bytes that each plan may need
+/// @error over_budget, invalid_model, write_failed for a report
+inline isotope::result<training_plans> plan_run(const trained_model& model, const training_shape& shape, const run_options& run,
+                                                std::int64_t budget) {
   const trained_loss loss{model, int(shape.batch), int(shape.length)};
   const bool within = shape.update == isotope::update_policy::within_backward;
   const isotope::training_options options{.clip = within ? isotope::clipping::none : isotope::clipping::global_norm,
@@ -36,20 +45,37 @@ inline isotope::result<session> open_training(const trained_model& model, const 
                                           .accumulate = shape.accumulate,
                                           .recompute = shape.recompute,
                                           .head = shape.head,
-                                          .decompose_all = run.diagnose.decompose_all()};
-  auto plan = isotope::plan_training<target>(loss, options, run.budget());
+                                          .decompose_all = run.diagnose.decompose_all(),
+                                          .mesh = shape.mesh,
+                                          .zero = shape.zero};
+  auto plan = isotope::plan_training<target>(loss, options, budget);
   if (!plan) return std::move(plan).error();
-  auto evaluation = isotope::plan_inference<target>(loss, run.budget(), true, options.decompose_all, nullptr, options.group);
+  auto evaluation =
+      isotope::plan_inference<target>(loss, budget, true, options.decompose_all, nullptr, options.group, false, false, options);
   if (!evaluation) return std::move(evaluation).error();
   if (auto r = write_trace_reports<target>(run.diagnose, [&] { return isotope::traced_training<target>(loss, options); }); !r)
     return r.error();
-  auto device = isotope::device<target>::open(run.device<target::backend>());
-  if (!device) return std::move(device).error();
-  auto loaded = device->load(*std::move(plan), *std::move(evaluation));
+  return training_plans{*std::move(plan), *std::move(evaluation)};
+}
+
+/// Loads the plans of a run onto a device. Reports are on the training plan. @error as the device reports, write_failed for a report
+template <class Device> isotope::result<session> load_run(const Device& device, training_plans plans, const run_options& run) {
+  auto loaded = device.load(std::move(plans.training), std::move(plans.evaluation));
   if (!loaded) return loaded;
-  describe_load(run.program, run.diagnose, *device, *loaded);
+  describe_load(run.program, run.diagnose, device, *loaded);
   if (auto r = write_plan_reports(run.program, run.diagnose, *loaded); !r) return r.error();
   return loaded;
+}
+
+/// Plans first, so that a model that does not fit is refused before anything is allocated or opened.
+///
+/// @error as plan_run and load_run
+inline isotope::result<session> open_training(const trained_model& model, const training_shape& shape, const run_options& run) {
+  auto plans = plan_run(model, shape, run, run.budget());
+  if (!plans) return std::move(plans).error();
+  auto device = isotope::device<target>::open(run.device<target::backend>());
+  if (!device) return std::move(device).error();
+  return load_run(*device, *std::move(plans), run);
 }
 
 /// Plans first, as open_training does. Reports on traces are on the plan that decodes.

@@ -7,6 +7,7 @@
 #include "../serve/settings.hpp"
 #include "../train/help.hpp"
 #include "diagnose_settings.hpp"
+#include "variable_aliases.hpp"
 
 #include <isotope/config/arguments.hpp>
 #include <isotope/config/flags.hpp>
@@ -60,7 +61,7 @@ inline std::vector<std::string> every_variable() {
   std::vector<std::string> out;
   for (const registered_program& p : registered_programs())
     for (const auto& f : p.fields)
-      for (std::string& v : isotope::config::variables_of(f, p.fields, diagnose_aliases())) out.push_back(std::move(v));
+      for (std::string& v : isotope::config::variables_of(f, p.fields, variable_aliases())) out.push_back(std::move(v));
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;

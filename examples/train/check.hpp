@@ -14,6 +14,28 @@
 
 namespace train_program {
 
+/// What a run on several devices does not do.
+template <class Refuse> void check_mesh(const settings& s, const Refuse& refuse) {
+  const isotope::device_mesh mesh = support::mesh_of(s.mesh);
+  const std::string devices = std::to_string(mesh.ranks()) + " devices";
+  const training_settings& t = s.training;
+  if (t.batch % mesh.data != 0)
+    refuse("training.batch",
+           "is " + std::to_string(t.batch) + ", whose rows do not divide by " + std::to_string(mesh.data) + " groups of " +
+               std::to_string(mesh.tensor) + (mesh.tensor == 1 ? " device" : " devices"),
+           "give a multiple of " + std::to_string(mesh.data));
+  if (t.update == "within_backward")
+    refuse("training.update", "is 'within_backward', which keeps no gradients for other devices", "give --update after_backward");
+  if (s.watch.steps() || s.watch.bench_dispatch_only)
+    refuse("mesh.devices", "are " + std::to_string(mesh.ranks()) + ", and steps are looked into on one device alone",
+           "leave out --dump-nodes, --trace, --gradients, --nan-trace and --bench-dispatch-only");
+  if (!s.checkpoint.dir.empty())
+    refuse("checkpoint.dir", "is given, and runs on " + devices + " keep no checkpoints", "leave it out, or train on one device");
+  if (!s.folder.from.empty() || !s.folder.save_hf.empty())
+    refuse(s.folder.from.empty() ? "folder.save_hf" : "folder.from",
+           "is given, and runs on " + devices + " neither read nor write folders of models", "leave it out, or train on one device");
+}
+
 /// @error invalid_argument naming the layer that set the value, the field, the value and the range
 inline isotope::result<void> check(const isotope::config::loaded<settings>& loaded) {
   using isotope::errc, isotope::fail;
@@ -136,6 +158,8 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
     refuse("checkpoint.resume", "has no folder to resume from", "give --checkpoint-dir");
   if (ok && s.checkpoint.dir.empty() && s.checkpoint.every > 0)
     refuse("checkpoint.every", "has no folder to save in", "give --checkpoint-dir");
+  if (const auto o = objection_to(s.mesh)) refuse(o->key, o->what, o->fix);
+  if (ok && s.mesh.several()) check_mesh(s, refuse);
   if (const auto o = objection_to(s.machine)) refuse(o->key, o->what, o->fix);
   if (const auto o = objection_to(s.diagnose)) refuse(o->key, o->what, o->fix);
   at_least("watch.gradients_every", s.watch.gradients_every, 1);

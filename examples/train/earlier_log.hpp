@@ -45,9 +45,10 @@ inline isotope::result<isotope::train::loss_curves> cut_log(const std::string& p
     const auto event = isotope::io::parse_json(line, path);
     const auto* kind = event ? event->find("event") : nullptr;
     if (kind == nullptr || !(detail::number_in(*event, "step") <= double(step))) continue;
+    kept.append(line) += '\n';
+    if (kind->text != "step" && kind->text != "eval") continue;
     const isotope::train::point p{detail::number_in(*event, "step"), detail::number_in(*event, kind->text == "step" ? "loss" : "val_loss")};
     (kind->text == "step" ? curves.train : curves.validation).push_back(p);
-    kept.append(line) += '\n';
   }
   if (auto r = isotope::io::write_file(path, kept); !r) return std::move(r).error();
   return curves;

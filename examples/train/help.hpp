@@ -79,6 +79,7 @@ inline isotope::config::help_words words_of_help() {
       {"trace.in", "safetensors file of a run made elsewhere, to be made again; docs/TRACES.md"},
       {"trace.out", "safetensors file for what came of it: losses, norms, first gradients, last weights"},
   };
+  words.meanings.insert(support::mesh_meanings().begin(), support::mesh_meanings().end());
   words.meanings.insert(support::machine_meanings().begin(), support::machine_meanings().end());
   words.meanings.insert(support::diagnose_meanings().begin(), support::diagnose_meanings().end());
   // `checkpoint.dir` is shown as --checkpoint-dir, because --dir alone would be unclear.

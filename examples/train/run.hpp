@@ -15,7 +15,9 @@
 #include "data_source.hpp"
 #include "dispatch_bench.hpp"
 #include "earlier_log.hpp"
+#include "mesh_run.hpp"
 #include "rate.hpp"
+#include "run_parts.hpp"
 #include "settings.hpp"
 #include "watched_session.hpp"
 
@@ -29,32 +31,6 @@
 #include <utility>
 
 namespace train_program {
-
-inline isotope::train::trainer_options trainer_options_of(const settings& s) {
-  const training_settings& t = s.training;
-  isotope::train::trainer_options o;
-  o.steps = t.steps, o.batch = t.batch, o.length = t.length, o.accumulate = t.accumulate;
-  o.eval_every = t.eval_every, o.patience = t.patience;
-  o.checkpoint_every = s.checkpoint.every, o.stop_after = s.checkpoint.stop_after;
-  o.on_non_finite = t.non_finite == "skip" ? isotope::train::non_finite::skip : isotope::train::non_finite::stop;
-  o.scalars.seed = t.seed;
-  o.scalars.beta1 = t.beta1, o.scalars.beta2 = t.beta2, o.scalars.epsilon = float(t.epsilon);
-  o.scalars.weight_decay = float(t.weight_decay), o.scalars.clip_norm = float(t.clip);
-  return o;
-}
-
-/// Returns the path of the plot: --plot, or loss.svg beside the checkpoints, or none.
-inline std::string plot_path(const settings& s) {
-  if (!s.output.plot.empty()) return s.output.plot;
-  return s.checkpoint.dir.empty() ? std::string() : s.checkpoint.dir + "/loss.svg";
-}
-
-/// Checks at the start that the output folders exist, not when the run ends.
-inline isotope::result<void> check_folders(const settings& s) {
-  for (const std::string* path : {&s.output.plot, &s.watch.dump_nodes, &s.watch.trace, &s.watch.profile, &s.watch.gradients})
-    if (auto r = support::check_folder_of(*path == "-" ? "" : *path); !r) return r;
-  return support::check_report_folders(s.diagnose);
-}
 
 /// Trains, with a profile of the loop if one is requested. @error as trainer::run, write_failed
 template <class Session, class Store>
@@ -89,29 +65,6 @@ isotope::result<isotope::train::done_event> train_and_draw(Session& session, con
   return done;
 }
 
-inline isotope::recompute_policy recompute_of(const training_settings& t) {
-  using namespace isotope;
-  return t.recompute == "cheap"          ? recompute::cheap
-         : t.recompute == "keep_matmuls" ? recompute::keep_matmuls
-         : t.recompute == "all"          ? recompute::all
-                                         : recompute::none;
-}
-
-/// Checks that the text has the vocabulary of the folder's model. @error model_mismatch
-inline isotope::result<void> check_vocabulary(const configuration& c, std::int64_t vocab) {
-  if (!c.source || vocab == c.source->vocab()) return {};
-  return isotope::fail(isotope::errc::model_mismatch,
-                       "its vocabulary has " + std::to_string(vocab) + " entries, that of " + c.source->folder.path + " has " +
-                           std::to_string(c.source->vocab()),
-                       "the text", "give token ids that the model's tokenizer made: --data tokens --text FILE");
-}
-
-/// What a run trains, for its first line and its plot.
-inline std::string title_of(const configuration& c) {
-  if (!c.loaded.size.empty()) return "size " + c.loaded.size;
-  return c.loaded.value.folder.from.empty() ? "model of a folder" : "model of " + c.loaded.value.folder.from;
-}
-
 /// How many numbers the adapters have, where they alone are trained.
 template <class Session> std::string trained_of(const Session& session, const support::trained_model& model) {
   if (!model.adapted()) return {};
@@ -132,23 +85,12 @@ inline int run(configuration c) {
   if (auto r = check_vocabulary(c, data->vocab().size()); support::failed(program, r, code)) return code;
 
   const support::trained_model model = model_of(from, s, data->vocab().size());
+  if (s.mesh.several()) return run_on_mesh(c, *data, model);
   const support::run_options options{program, s.machine, s.diagnose, s.watch.bench_dispatch_only};
-  const auto update =
-      s.training.update == "within_backward" ? isotope::update_policy::within_backward : isotope::update_policy::after_backward;
-  const auto head = s.training.head_chunks > 0 ? isotope::head::in_chunks(s.training.head_chunks) : isotope::head::within(options.budget());
-  const support::training_shape shape{s.training.batch, s.training.length,        s.training.accumulate > 1,
-                                      update,           recompute_of(s.training), head};
-  auto session = support::open_training(model, shape, options);
+  auto session = support::open_training(model, shape_of(s, options.budget()), options);
   if (support::failed(program, session, code)) return code;
 
-  isotope::train::run_identity identity;
-  identity.model = identity_of(model, s);
-  identity.run = kept_text(c.loaded);
-  identity.seed = s.training.seed;
-  identity.micro_batches = s.training.accumulate;
-  identity.vocab = data->vocab();
-  identity.data = data->hash();
-
+  isotope::train::run_identity identity = run_identity_of(c, model, *data);
   isotope::train::run_state state;
   if (c.from) {
     for (const isotope::failure& f : c.from->skipped)
@@ -194,10 +136,7 @@ inline int run(configuration c) {
   console sink(support::terminal_width(), json ? &*json : nullptr);
   sink.curves = std::move(earlier);
   sink.curves.title = "isotope-train, " + title_of(c);
-  sink.print(title_of(c) + ": " + isotope::train::scaled(double(model.parameters())) + " parameters, " + trained_of(*session, model) +
-             std::to_string(data->token_count()) + " " + std::string(isotope::io::name_of(data->vocab().unit())) + ", vocabulary " +
-             std::to_string(data->vocab().size()) + ", " + isotope::train::fixed(double(session->planned_bytes()) / (1 << 20), 1) +
-             " MiB planned");
+  sink.print(first_line(c, *data, trained_of(*session, model), model, session->planned_bytes()));
   if (state.step > 0) sink.print("resumed after step " + std::to_string(state.step));
 
   support::install_interrupt_handler();

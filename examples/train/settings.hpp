@@ -2,6 +2,7 @@
 /// All settings of isotope-train, which come from a named size, a file, variables or flags.
 #include "../support/diagnose_settings.hpp"
 #include "../support/machine_settings.hpp"
+#include "../support/mesh_settings.hpp"
 #include "../support/model_settings.hpp"
 
 #include <isotope/config/reflect.hpp>
@@ -14,6 +15,7 @@
 namespace train_program {
 
 using support::machine_settings;
+using support::mesh_settings;
 using support::model_settings;
 
 inline constexpr std::string_view program = "isotope-train";
@@ -91,6 +93,7 @@ struct settings {
   output_settings output;
   watch_settings watch;
   trace_settings trace;
+  mesh_settings mesh;
   machine_settings machine;
   support::diagnose_settings diagnose;
 };
@@ -114,5 +117,5 @@ BOOST_HANA_ADAPT_STRUCT(train_program::output_settings, json, plot);
 BOOST_HANA_ADAPT_STRUCT(train_program::watch_settings, dump_nodes, trace, profile, gradients, gradients_every, nan_trace,
                         bench_dispatch_only);
 BOOST_HANA_ADAPT_STRUCT(train_program::trace_settings, in, out);
-BOOST_HANA_ADAPT_STRUCT(train_program::settings, model, training, input, folder, checkpoint, output, watch, trace, machine, diagnose);
+BOOST_HANA_ADAPT_STRUCT(train_program::settings, model, training, input, folder, checkpoint, output, watch, trace, mesh, machine, diagnose);
 BOOST_HANA_ADAPT_STRUCT(train_program::kept_settings, size, model, training);

@@ -67,5 +67,10 @@ def test_info_runs_without_a_driver_and_without_a_loader(f):
         f.run(name, "--version", env={"LD_LIBRARY_PATH": str(f.path / "broken")}).succeeded()
 
 
+def test_several_devices_are_refused(f):
+    f.train("--devices", "2").refused(1, "devices of the backend vulkan cannot work together", "it has no collectives", "leave --devices")
+    f.train("--ranks", "127.0.0.1:1,127.0.0.1:2").refused(1, "it has no collectives")
+
+
 if __name__ == "__main__":
     main(globals())

@@ -1,0 +1,61 @@
+#pragma once
+/// The groups of NVIDIA GPUs: NCCL, beside groups of the host, by which the ranks meet.
+#include "../host_groups.hpp"
+#include "../machine_settings.hpp"
+#include "../nccl_environment.hpp"
+
+#include <isotope/comm/cuda/nccl_group.hpp>
+#include <isotope/comm/mesh.hpp>
+#include <isotope/selected.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace support {
+
+template <class Device> class device_groups {
+ public:
+  static constexpr bool possible = true;
+
+  /// Called before the process has threads, since it sets variables that NCCL reads. @error as nccl_settings::from and nccl::library::open
+  static isotope::result<std::unique_ptr<device_groups>> open(const rank_team& team, const host_groups& host, int one) {
+    auto settings = isotope::nccl_settings::from(pinned_nccl_environment());
+    if (!settings) return settings.error();
+    auto library = isotope::nccl::library::open({});
+    if (!library) return library.error();
+    std::unique_ptr<device_groups> g(new device_groups);
+    g->devices_.resize(std::size_t(team.mesh.ranks()));
+    const isotope::nccl_options options{*std::move(library), *std::move(settings)};
+    g->groups_ = std::make_unique<isotope::mesh_group<group>>(
+        team.mesh,
+        [&](const std::string& name, const std::vector<int>& members) {
+          return std::make_unique<group>(host.make(name, members), options,
+                                         [devices = g->devices_.data(), members](int rank) { return devices[members[std::size_t(rank)]]; });
+        },
+        one);
+    return g;
+  }
+  /// Rank r has GPU r; of a process of its own --device names it, or else its rank modulo the number of GPUs that it sees.
+  static std::string device_of(const rank_team& team, int rank, const machine_settings& m) {
+    if (!team.processes()) return std::to_string(rank);
+    if (!m.device.empty()) return m.device;
+    return std::to_string(rank % std::max(1, int(isotope::selected::backend::devices().size())));
+  }
+  isotope::result<isotope::mesh_communicators> join(int rank, const Device& d) {
+    const auto& c = d.shared();
+    devices_[std::size_t(rank)] = {c->library(), c->handle(), c->stream()};
+    return groups_->join(rank);
+  }
+
+ private:
+  using group = isotope::nccl_group<host_group>;
+  std::vector<isotope::nccl_device> devices_;
+  std::unique_ptr<isotope::mesh_group<group>> groups_;
+  device_groups() = default;
+};
+
+}  // namespace support

@@ -1,0 +1,123 @@
+#pragma once
+/// One training run on several devices: every rank of this process runs the loop on a thread of its own, and rank 0 prints.
+#include "../support/clock.hpp"
+#include "../support/exit_code.hpp"
+#include "../support/gpt_session.hpp"
+#include "../support/interrupt.hpp"
+#include "../support/line_file.hpp"
+#include "../support/run_ranks.hpp"
+#include "../support/terminal.hpp"
+#include "configuration.hpp"
+#include "console.hpp"
+#include "data_source.hpp"
+#include "mesh_session.hpp"
+#include "rate.hpp"
+#include "run_parts.hpp"
+
+#include <isotope/io/hash.hpp>
+#include <isotope/train/profile.hpp>
+#include <isotope/train/trainer.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace train_program {
+
+/// Sends the events of rank 0 to its console; those of other ranks are the same.
+struct rank_sink {
+  console* to = nullptr;
+  template <class Event> void operator()(const Event& e) const {
+    if (to != nullptr) (*to)(e);
+  }
+};
+
+/// A text that is the same for processes of the same run: they were given the same settings and data.
+inline std::string run_id_of(const isotope::train::run_identity& identity, const support::rank_team& team) {
+  const std::string text =
+      identity.model + identity.run + std::to_string(identity.data) + std::to_string(team.mesh.tensor) + " " + std::to_string(team.zero);
+  isotope::io::hasher h;
+  h.add(std::as_bytes(std::span(text)));
+  return "settings and data " + isotope::io::detail::hash_digits(h.value());
+}
+
+/// The mesh as an event of the log.
+inline std::string mesh_line(const support::rank_team& team, std::int64_t step) {
+  const auto number = [](const char* key, std::int64_t n) { return ",\"" + std::string(key) + "\":" + std::to_string(n); };
+  return R"({"event":"mesh")" + number("step", step) + number("devices", team.mesh.ranks()) + number("data", team.mesh.data) +
+         number("tensor", team.mesh.tensor) + number("zero", team.zero) + R"(,"ranks":")" + (team.processes() ? "processes" : "threads") +
+         "\"}";
+}
+
+/// Trains as configured; returns the process's exit code.
+inline int run_on_mesh(configuration& c, const data_source& data, const support::trained_model& model) {
+  int code = support::success;
+  const settings& s = c.loaded.value;
+  if (auto r = support::can_join_devices(); support::failed(program, r, code)) return code;
+  const support::rank_team team = support::team_of(s.mesh);
+  const support::run_options options{program, s.machine, s.diagnose};
+  const bool shares_memory = support::rank_device::on_host && s.machine.memory_mib == 0;
+  const std::int64_t budget = shares_memory ? options.budget() / team.here() : options.budget();
+  auto plans = support::plan_run(model, shape_of(s, budget), options, budget);
+  if (support::failed(program, plans, code)) return code;
+  const isotope::train::run_identity identity = run_identity_of(c, model, data);
+
+  const bool leads = team.first() == 0;
+  std::optional<support::line_file> json;
+  if (leads && !s.output.json.empty()) {
+    auto file = support::line_file::open(s.output.json, false);
+    if (support::failed(program, file, code)) return code;
+    json = *std::move(file);
+    json->write(mesh_line(team, 0));
+  }
+  console sink(support::terminal_width(), json ? &*json : nullptr);
+  sink.curves.title = "isotope-train, " + title_of(c);
+  isotope::train::loop_profile profile;
+  std::optional<isotope::train::done_event> ending;
+
+  const support::diagnose_settings no_reports;
+  const auto work = [&](support::rank_end& rank) -> isotope::result<void> {
+    const support::run_options told{program, s.machine, rank.leads() ? s.diagnose : no_reports};
+    auto session = support::load_run(rank.device, *plans, told);
+    if (!session) return session.error();
+    session->initialize(s.training.seed);
+    const isotope::train::run_state state;
+    const bool first = rank.rank == team.first();
+    if (first) {
+      sink.print(first_line(c, data, "", model, session->planned_bytes()) + (rank.leads() ? " on each device" : ""));
+      sink.print(team.text());
+      support::install_interrupt_handler();
+    }
+    if (auto r = rank.control.barrier(); !r) return r;  // the first step is watched, and not the loading before it
+    mesh_session on_mesh(*session, rank, state.step + 1);
+    isotope::train::no_checkpoints store;
+    rank_sink events{rank.leads() ? &sink : nullptr};
+    isotope::train::loop_profile unread;
+    isotope::train::trainer loop(on_mesh, data, store, events, rate_of(s.training), support::seconds_now, on_mesh.interrupted(),
+                                 trainer_options_of(s), state, rank.leads() ? profile : unread);
+    auto done = loop.run();
+    if (!done) return std::move(done).error();
+    if (rank.leads()) support::describe_end(program, s.diagnose, *session);
+    if (first) ending = *std::move(done);
+    return rank.control.barrier();  // no rank leaves while another still needs it
+  };
+  const auto done = support::run_ranks(team, s.mesh, run_id_of(identity, team), options, work);
+  sink.clear();
+  if (json) {
+    auto closed = json->close();
+    if (done && support::failed(program, closed, code)) return code;
+  }
+  if (!s.watch.profile.empty() && leads)
+    if (auto r = support::write_report(s.watch.profile, text_of(profile)); done && support::failed(program, r, code)) return code;
+  if (const std::string path = plot_path(s); leads && !path.empty() && !sink.curves.train.empty()) {
+    auto drawn = isotope::io::write_file(path, loss_plot(sink.curves));
+    if (done && support::failed(program, drawn, code)) return code;
+    if (drawn) sink.print("plot " + path);
+  }
+  if (support::failed(program, done, code)) return code;
+  return ending && ending->why == isotope::train::ending::interrupted ? support::interrupted : support::success;
+}
+
+}  // namespace train_program

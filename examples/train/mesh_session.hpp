@@ -1,0 +1,90 @@
+#pragma once
+/// The session of one rank as the training loop sees it: batches are those of all ranks, of which it takes its own rows.
+#include "../support/interrupt.hpp"
+#include "../support/run_ranks.hpp"
+
+#include <isotope/core/error.hpp>
+#include <isotope/train/batch.hpp>
+#include <isotope/train/session.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace train_program {
+
+/// Every rank makes the same calls. A step is watched, and at its end the ranks agree whether the run was interrupted on one of them.
+template <isotope::train::TrainingSession Session> class mesh_session {
+ public:
+  /// @param first_step  the number of the next step, for what the watchdog says
+  mesh_session(Session& session, support::rank_end& rank, std::int64_t first_step) : session_(session), rank_(rank), next_(first_step) {}
+
+  /// Whether the run was interrupted, the same on all ranks.
+  const std::atomic<bool>& interrupted() const { return interrupted_; }
+
+  isotope::step_report step(std::span<const isotope::batch> batches, const isotope::step_scalars& x) {
+    const isotope::watchdog::watched w(rank_.dog, "step " + std::to_string(next_) + " of rank " + std::to_string(rank_.rank));
+    ++next_;
+    std::vector<isotope::batch> own;
+    for (const isotope::batch& b : batches) own.push_back(rows_of(b));
+    const isotope::step_report r = session_.step(own, x);
+    if (!status()) return r;
+    std::array<std::int32_t, 1> stop{support::interrupt_requested.load(std::memory_order_relaxed) ? 1 : 0};
+    keep(rank_.control.all_reduce(std::as_writable_bytes(std::span(stop)), isotope::dtype::i32, isotope::reduction::max));
+    if (stop[0] != 0) interrupted_.store(true, std::memory_order_relaxed);
+    return r;
+  }
+  /// The mean over the targets of all rows that are classes.
+  double evaluate(const isotope::batch& b) {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    const isotope::watchdog::watched w(rank_.dog,
+                                       "validation after step " + std::to_string(next_ - 1) + " of rank " + std::to_string(rank_.rank));
+    const isotope::batch own = rows_of(b);
+    const auto count = std::count_if(own.targets.begin(), own.targets.end(), [](std::int32_t t) { return t >= 0; });
+    // The ranks of a tensor group have the same rows, so they evaluate together or not at all.
+    const double loss = count > 0 ? session_.evaluate(own) : 0;
+    if (!status()) return nan;
+    const bool counts = rank_.at.tensor == 0 && count > 0;
+    std::array<double, 2> sums{counts ? loss * double(count) : 0, counts ? double(count) : 0};
+    keep(rank_.control.all_reduce(std::as_writable_bytes(std::span(sums)), isotope::dtype::f64, isotope::reduction::sum));
+    return status() ? sums[0] / sums[1] : nan;
+  }
+  isotope::result<void> status() const {
+    if (!failed_.what.empty()) return failed_;
+    return isotope::train::status_of(session_);
+  }
+
+  auto parameters() const { return session_.parameters(); }
+  auto states() const { return session_.states(); }
+  void initialize(std::uint64_t seed) { session_.initialize(seed); }
+  isotope::result<void> read(isotope::tensor_kind kind, std::size_t slot, std::span<float> out) { return session_.read(kind, slot, out); }
+  isotope::result<void> write(isotope::tensor_kind kind, std::size_t slot, std::span<const float> in) {
+    return session_.write(kind, slot, in);
+  }
+  std::int64_t planned_bytes() const { return session_.planned_bytes(); }
+  std::int64_t measured_bytes() const { return session_.measured_bytes(); }
+
+ private:
+  Session& session_;
+  support::rank_end& rank_;
+  std::int64_t next_;
+  std::atomic<bool> interrupted_{false};
+  isotope::failure failed_;
+
+  /// The rows of this data index, which lie together.
+  isotope::batch rows_of(const isotope::batch& b) const {
+    const std::size_t each = b.tokens.size() / std::size_t(rank_.team.mesh.data), first = each * std::size_t(rank_.at.data);
+    return {b.tokens.subspan(first, each), b.targets.subspan(first, each)};
+  }
+  void keep(const isotope::result<void>& r) {
+    if (!r && failed_.what.empty()) failed_ = r.error();
+  }
+};
+
+}  // namespace train_program

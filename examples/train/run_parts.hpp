@@ -1,0 +1,101 @@
+#pragma once
+/// What runs on one device and on several have in common.
+#include "../support/gpt_session.hpp"
+#include "../support/report_file.hpp"
+#include "configuration.hpp"
+#include "data_source.hpp"
+#include "model_source.hpp"
+#include "settings.hpp"
+
+#include <isotope/train/checkpointing.hpp>
+#include <isotope/train/decimal.hpp>
+#include <isotope/train/trainer.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace train_program {
+
+inline isotope::train::trainer_options trainer_options_of(const settings& s) {
+  const training_settings& t = s.training;
+  isotope::train::trainer_options o;
+  o.steps = t.steps, o.batch = t.batch, o.length = t.length, o.accumulate = t.accumulate;
+  o.eval_every = t.eval_every, o.patience = t.patience;
+  o.checkpoint_every = s.checkpoint.every, o.stop_after = s.checkpoint.stop_after;
+  o.on_non_finite = t.non_finite == "skip" ? isotope::train::non_finite::skip : isotope::train::non_finite::stop;
+  o.scalars.seed = t.seed;
+  o.scalars.beta1 = t.beta1, o.scalars.beta2 = t.beta2, o.scalars.epsilon = float(t.epsilon);
+  o.scalars.weight_decay = float(t.weight_decay), o.scalars.clip_norm = float(t.clip);
+  return o;
+}
+
+/// Returns the path of the plot: --plot, or loss.svg beside the checkpoints, or none.
+inline std::string plot_path(const settings& s) {
+  if (!s.output.plot.empty()) return s.output.plot;
+  return s.checkpoint.dir.empty() ? std::string() : s.checkpoint.dir + "/loss.svg";
+}
+
+/// Checks at the start that the output folders exist, not when the run ends.
+inline isotope::result<void> check_folders(const settings& s) {
+  for (const std::string* path : {&s.output.plot, &s.watch.dump_nodes, &s.watch.trace, &s.watch.profile, &s.watch.gradients})
+    if (auto r = support::check_folder_of(*path == "-" ? "" : *path); !r) return r;
+  return support::check_report_folders(s.diagnose);
+}
+
+inline isotope::recompute_policy recompute_of(const training_settings& t) {
+  using namespace isotope;
+  return t.recompute == "cheap"          ? recompute::cheap
+         : t.recompute == "keep_matmuls" ? recompute::keep_matmuls
+         : t.recompute == "all"          ? recompute::all
+                                         : recompute::none;
+}
+
+/// Checks that the text has the vocabulary of the folder's model. @error model_mismatch
+inline isotope::result<void> check_vocabulary(const configuration& c, std::int64_t vocab) {
+  if (!c.source || vocab == c.source->vocab()) return {};
+  return isotope::fail(isotope::errc::model_mismatch,
+                       "its vocabulary has " + std::to_string(vocab) + " entries, that of " + c.source->folder.path + " has " +
+                           std::to_string(c.source->vocab()),
+                       "the text", "give token ids that the model's tokenizer made: --data tokens --text FILE");
+}
+
+/// What a run trains, for its first line and its plot.
+inline std::string title_of(const configuration& c) {
+  if (!c.loaded.size.empty()) return "size " + c.loaded.size;
+  return c.loaded.value.folder.from.empty() ? "model of a folder" : "model of " + c.loaded.value.folder.from;
+}
+
+/// How the plans of a run depend on its settings. Of several devices, each has its rows of a batch.
+/// @param budget  bytes that a plan may need
+inline support::training_shape shape_of(const settings& s, std::int64_t budget) {
+  const training_settings& t = s.training;
+  support::training_shape shape;
+  shape.mesh = support::mesh_of(s.mesh), shape.zero = s.mesh.zero;
+  shape.batch = t.batch / shape.mesh.data, shape.length = t.length, shape.accumulate = t.accumulate > 1;
+  shape.update = t.update == "within_backward" ? isotope::update_policy::within_backward : isotope::update_policy::after_backward;
+  shape.recompute = recompute_of(t);
+  shape.head = t.head_chunks > 0 ? isotope::head::in_chunks(t.head_chunks) : isotope::head::within(budget);
+  return shape;
+}
+
+inline isotope::train::run_identity run_identity_of(const configuration& c, const support::trained_model& model, const data_source& data) {
+  const settings& s = c.loaded.value;
+  isotope::train::run_identity identity;
+  identity.model = identity_of(model, s);
+  identity.run = kept_text(c.loaded);
+  identity.seed = s.training.seed;
+  identity.micro_batches = s.training.accumulate;
+  identity.vocab = data.vocab();
+  identity.data = data.hash();
+  return identity;
+}
+
+/// @param trained  what is trained of the model, with a comma and a space; empty: all
+inline std::string first_line(const configuration& c, const data_source& data, const std::string& trained,
+                              const support::trained_model& model, std::int64_t planned_bytes) {
+  return title_of(c) + ": " + isotope::train::scaled(double(model.parameters())) + " parameters, " + trained +
+         std::to_string(data.token_count()) + " " + std::string(isotope::io::name_of(data.vocab().unit())) + ", vocabulary " +
+         std::to_string(data.vocab().size()) + ", " + isotope::train::fixed(double(planned_bytes) / (1 << 20), 1) + " MiB planned";
+}
+
+}  // namespace train_program

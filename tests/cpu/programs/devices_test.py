@@ -1,0 +1,179 @@
+"""Training on several devices, which on the processor are threads of one process, or processes that are connected by TCP."""
+
+import json
+import re
+import signal
+import socket
+
+from program import main
+
+# Four rows a step, so that two or four devices have rows of their own; dropout must drop the same everywhere.
+RUN = ["--batch", "4", "--steps", "12", "--eval-every", "5", "--warmup", "2", "--dropout", "0.1"]
+ENDLESS = ["--batch", "4", "--steps", "1000000", "--eval-every", "0", "--warmup", "2", "--schedule", "constant"]
+
+
+def figures(f, log):
+    """Loss and norm of every step, and the validation losses."""
+    events = [json.loads(line) for line in f.read(log).decode().splitlines()]
+    return [(e.get("loss"), e.get("grad_norm"), e.get("val_loss")) for e in events if e["event"] in ("step", "eval")]
+
+
+def trained(f, name, *more):
+    f.train(*RUN, "--json", f"{name}.jsonl", *more).succeeded()
+    return figures(f, f"{name}.jsonl")
+
+
+def expect_close(f, a, b):
+    """Sums of rows are taken in another order: a few roundings to f32, 2^-24 each, or in bf16 2^-8, on numbers near 1, which the optimizer magnifies over 12 steps."""
+    tolerance = 1e-5 if "PRECISION=f32" in f.run("info", "--version").out else 3e-2
+    assert len(a) == len(b) == 15, (len(a), len(b))
+    for x, y in zip(a, b):
+        for p, q in zip(x, y):
+            assert (p is None) == (q is None) and (p is None or abs(p - q) <= tolerance * abs(q)), (x, y)
+
+
+def addresses(ranks):
+    """Ports that were free a moment ago."""
+    sockets = [socket.socket() for _ in range(ranks)]
+    for s in sockets:
+        s.bind(("127.0.0.1", 0))
+    at = ",".join(f"127.0.0.1:{s.getsockname()[1]}" for s in sockets)
+    for s in sockets:
+        s.close()
+    return at
+
+
+def start(f, ranks, *arguments, only=None):
+    """Starts a process for each rank; only[r] are arguments of rank r alone."""
+    at = addresses(ranks)
+    return [f.start(*arguments, "--ranks", at, "--rank", r, *(only or {}).get(r, [])) for r in range(ranks)]
+
+
+def ended(process):
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def wait_for_steps(process):
+    assert any(line.startswith("step") for line in process.stdout), process.stderr.read()
+
+
+def one_line(err):
+    assert err.startswith("isotope-train: ") and err.count("\n") == 1, err
+    return err
+
+
+def test_two_and_four_devices_train_as_one_on_all_rows(f):
+    one = trained(f, "one")
+    for name, mesh in {"data": [2, 1], "tensor": [2, 2], "both": [4, 2], "accumulated": [2, 1, "--accumulate", "2"]}.items():
+        several = trained(f, name, "--devices", mesh[0], "--tensor", *mesh[1:])
+        expect_close(f, several, trained(f, "micro", *mesh[2:]) if mesh[2:] else one)
+
+
+def test_the_optimizers_state_is_divided_without_changing_a_bit(f):
+    for mesh in (["--devices", "2"], ["--devices", "4", "--tensor", "2"]):
+        whole, divided = trained(f, "whole", *mesh), trained(f, "divided", *mesh, "--zero", "1")
+        assert whole == divided, mesh
+        done = [json.loads(f.read(f"{name}.jsonl").decode().splitlines()[-1]) for name in ("whole", "divided")]
+        assert done[1]["event"] == "done" and done[1]["steps"] == 12
+
+
+def test_console_and_log_say_how_the_devices_are_arranged(f):
+    done = f.train(*RUN, "--devices", "4", "--tensor", "2", "--zero", "1", "--json", "log", "--plot", "loss.svg", "--profile", "profile").succeeded()
+    assert "4 devices: data 2, tensor 2, zero 1, as threads of this process" in done.out, done.out
+    assert re.search(r"^finished after step 12 ", done.out, re.M), done.out
+    first = json.loads(f.read("log").decode().splitlines()[0])
+    assert first == {"event": "mesh", "step": 0, "devices": 4, "data": 2, "tensor": 2, "zero": 1, "ranks": "threads"}, first
+    assert b"<svg" in f.read("loss.svg") and b"step\t12" in f.read("profile")
+    verbose = f.train("--batch", "4", "--steps", "1", "--devices", "2", "--verbose")
+    assert verbose.code == 0 and "mesh of data 2, tensor 1; of the data group" in verbose.err, verbose.err
+
+
+def test_processes_give_the_bits_of_threads(f):
+    threads = trained(f, "threads", "--devices", "2", "--zero", "1")
+    processes = start(f, 2, *RUN, "--zero", "1", "--json", "processes.jsonl")
+    for rank, process in enumerate(processes):
+        code, out, err = ended(process)
+        assert code == 0 and err == "", (rank, code, err)
+        assert f"of which this process is rank {rank}" in out, out
+    assert figures(f, "processes.jsonl") == threads
+
+
+def test_processes_of_other_settings_are_refused(f):
+    for process in start(f, 2, *RUN, only={1: ["--learning-rate", "0.5"]}):
+        code, _, err = ended(process)
+        assert code == 2 and "settings and data" in one_line(err), (code, err)
+
+
+def test_an_interrupt_of_one_rank_ends_all_at_the_same_step(f):
+    processes = start(f, 2, *ENDLESS)
+    wait_for_steps(processes[0])
+    processes[1].send_signal(signal.SIGINT)
+    (first, out, err), (second, _, other) = ended(processes[0]), ended(processes[1])
+    assert first == 130 and second == 130 and err == "" and other == "", (first, second, err, other)
+    assert re.search(r"^interrupted after step \d+", out, re.M), out
+    threads = f.start(*ENDLESS, "--devices", "2")
+    wait_for_steps(threads)
+    threads.send_signal(signal.SIGINT)
+    code, out, err = ended(threads)
+    assert code == 130 and err == "" and re.search(r"^interrupted after step \d+", out, re.M), (code, err)
+
+
+def test_a_killed_rank_ends_the_others_by_name(f):
+    for killed in (0, 1):
+        processes = start(f, 2, *ENDLESS)
+        wait_for_steps(processes[0])
+        processes[killed].kill()
+        code, _, err = ended(processes[1 - killed])
+        assert code == 1 and f"rank {killed} " in one_line(err), (code, err)
+        ended(processes[killed])
+
+
+def test_a_rank_that_hangs_ends_the_run_after_the_step_timeout(f):
+    processes = start(f, 2, *ENDLESS, "--step-timeout", "1")
+    wait_for_steps(processes[0])
+    processes[1].send_signal(signal.SIGSTOP)
+    code, _, err = ended(processes[0])
+    assert code == 1 and re.search(r"step \d+ of rank 0 took longer than 1 s", one_line(err)), (code, err)
+    processes[1].send_signal(signal.SIGCONT)
+    code, _, err = ended(processes[1])
+    assert code == 1 and one_line(err), (code, err)
+
+
+def test_a_step_that_does_not_end_after_its_group_ends_the_process(f):
+    # A step of this size takes many milliseconds, and computes on when its group has ended.
+    large = ["--width", "128", "--context", "64", "--length", "64", "--batch", "32", "--steps", "2", "--devices", "2"]
+    soon, late = {"ISOTOPE_TP_STEP_TIMEOUT_S": "0.001", "ISOTOPE_TP_ABORT_DEADLINE_S": "0.001"}, {"ISOTOPE_TP_STEP_TIMEOUT_S": "0.001"}
+    f.train(*large, env=soon).refused(1, "of rank", "did not end within 0.001 s after its group was ended")
+    f.train(*large, env=late).refused(1, "of rank", "took longer than 0.001 s", "--step-timeout")
+    f.train(*large, env=soon | {"ISOTOPE_TP_STEP_TIMEOUT_S": "x"}).refused(2, "variable ISOTOPE_TP_STEP_TIMEOUT_S")
+
+
+def test_devices_that_do_not_divide_are_refused_with_the_numbers(f):
+    f.train("--batch", "4", "--devices", "3").refused(2, "flag --batch", "is 4", "3 groups of 1 device", "a multiple of 3")
+    f.train("--batch", "4", "--devices", "4", "--tensor", "3").refused(2, "flag --tensor", "is 3", "4 devices")
+    f.train("--batch", "4", "--devices", "4", "--tensor", "4").refused(2, "2 heads", "tensor 4", "h.0.attn.c_attn")
+    f.train("--zero", "1").refused(2, "flag --zero", "--devices")
+    f.train("--devices", "2", "--zero", "2").refused(2, "flag --zero", "is 2")
+    f.train("--devices", "0").refused(2, "flag --devices", "is 0")
+    f.train("--devices", "2", "--step-timeout", "0").refused(2, "flag --step-timeout", "is 0")
+    f.train("--devices", "2", "--update", "within_backward", "--clip", "0").refused(2, "flag --update", "after_backward")
+    f.train("--devices", "2", "--trace", "trace.json").refused(2, "flag --devices", "one device alone")
+
+
+def test_addresses_of_ranks_are_checked(f):
+    f.train("--rank", "1").refused(2, "flag --rank", "--ranks")
+    f.train("--ranks", "here").refused(2, "flag --ranks", "'here' has no port")
+    f.train("--ranks", "here:1").refused(2, "flag --ranks", "1 address")
+    f.train("--ranks", "here:1,there:1", "--devices", "3").refused(2, "flag --ranks", "2 addresses for 3 devices")
+    f.train("--ranks", "here:1,there:1", "--rank", "2").refused(2, "flag --rank", "is 2", "2 addresses")
+    f.train("--ranks", "here:1,here:1").refused(2, "ranks 0 and 1 are both at here:1")
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen()
+        port = busy.getsockname()[1]
+        f.train("--ranks", f"127.0.0.1:{port},127.0.0.1:1").refused(1, f"127.0.0.1:{port} is in use")
+
+
+if __name__ == "__main__":
+    main(globals())
