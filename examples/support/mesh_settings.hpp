@@ -23,6 +23,8 @@ struct mesh_settings {
   double step_timeout = 300, abort_deadline = 30;  // seconds
 
   bool several() const { return devices > 1 || !ranks.empty(); }
+  /// Whether this process writes checkpoints and logs: those of the others are the same.
+  bool writes() const { return ranks.empty() || rank == 0; }
 };
 
 /// What the fields mean, for --help and the table of flags.

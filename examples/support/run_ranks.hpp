@@ -100,13 +100,17 @@ isotope::result<void> run_ranks_on(const rank_team& team, const mesh_settings& m
       host->abort(why);
     };
     isotope::machine_clock clock;
-    isotope::watchdog dog({mesh.step_timeout, mesh.abort_deadline}, clock, abort, [&](const isotope::failure& why) {
+    const auto give_up = [&](const isotope::failure& why) {
       std::_Exit(report(run.program, why));  // nothing else ends a process of which a thread hangs
-    });
+    };
+    isotope::watchdog dog({mesh.step_timeout, mesh.abort_deadline}, clock, abort, give_up);
     const auto whole = [&]() -> isotope::result<void> {
       if (auto r = (*control)->barrier(); !r) return r;
       {
-        const isotope::watchdog::watched w(dog, "joining of rank " + std::to_string(rank));
+        constexpr double least = 300;  // it may take longer than a step
+        isotope::machine_clock time;
+        isotope::watchdog joining({std::max(mesh.step_timeout, least), mesh.abort_deadline}, time, abort, give_up);
+        const isotope::watchdog::watched w(joining, "joining of rank " + std::to_string(rank));
         auto c = (*groups)->join(rank, *device);
         if (!c) return c.error();
         ends = *std::move(c);

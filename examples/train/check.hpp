@@ -17,7 +17,6 @@ namespace train_program {
 /// What a run on several devices does not do.
 template <class Refuse> void check_mesh(const settings& s, const Refuse& refuse) {
   const isotope::device_mesh mesh = support::mesh_of(s.mesh);
-  const std::string devices = std::to_string(mesh.ranks()) + " devices";
   const training_settings& t = s.training;
   if (t.batch % mesh.data != 0)
     refuse("training.batch",
@@ -29,11 +28,14 @@ template <class Refuse> void check_mesh(const settings& s, const Refuse& refuse)
   if (s.watch.steps() || s.watch.bench_dispatch_only)
     refuse("mesh.devices", "are " + std::to_string(mesh.ranks()) + ", and steps are looked into on one device alone",
            "leave out --dump-nodes, --trace, --gradients, --nan-trace and --bench-dispatch-only");
-  if (!s.checkpoint.dir.empty())
-    refuse("checkpoint.dir", "is given, and runs on " + devices + " keep no checkpoints", "leave it out, or train on one device");
-  if (!s.folder.from.empty() || !s.folder.save_hf.empty())
-    refuse(s.folder.from.empty() ? "folder.save_hf" : "folder.from",
-           "is given, and runs on " + devices + " neither read nor write folders of models", "leave it out, or train on one device");
+  if (t.lora > 0)
+    refuse("training.lora", "is " + std::to_string(t.lora) + ", and adapters are trained on one device",
+           "leave it out, or leave --devices out");
+  if (!s.folder.save_hf.empty() && (mesh.tensor > 1 || s.mesh.zero > 0))
+    refuse("folder.save_hf",
+           "is given, and no device of data " + std::to_string(mesh.data) + ", tensor " + std::to_string(mesh.tensor) + ", zero " +
+               std::to_string(s.mesh.zero) + " has whole weights",
+           "save a checkpoint, and go on from it with --devices 1 --save-hf");
 }
 
 /// @error invalid_argument naming the layer that set the value, the field, the value and the range

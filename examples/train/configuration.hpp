@@ -16,6 +16,7 @@
 #include <charconv>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace train_program {
@@ -31,7 +32,8 @@ struct configuration {
 
 /// Returns the settings that a checkpoint keeps, as text.
 inline std::string kept_text(const isotope::config::loaded<settings>& s) {
-  return isotope::config::to_json(kept_settings{s.size, s.value.model, s.value.training});
+  const mesh_settings& m = s.value.mesh;
+  return isotope::config::to_json(kept_settings{s.size, s.value.model, s.value.training, {support::mesh_of(m).ranks(), m.tensor, m.zero}});
 }
 
 /// Whether two texts denote the same value, as 1e-3 and 0.001 do.
@@ -42,6 +44,13 @@ inline bool same_value(const std::string& a, const std::string& b) {
   };
   double x = 0, y = 0;
   return a == b || (number(a, x) && number(b, y) && x == y);
+}
+
+/// Whether a layer sets a field.
+inline bool is_given(const isotope::config::loaded<settings>& s, std::string_view key) {
+  for (const isotope::config::setting& set : s.settings)
+    if (set.key == key) return set.origin != "default";
+  return false;
 }
 
 /// Becomes the writer of the folder of checkpoints.
@@ -107,7 +116,8 @@ inline isotope::result<configuration> configure(isotope::config::sources given) 
   if (resumes) {
     if (checkpoint.keep < 1)
       if (auto r = check(*first); !r) return std::move(r).error();
-    if (auto r = read_newest(c, checkpoint, !first->has_switch("print-config")); !r) return std::move(r).error();
+    const bool writes = !first->has_switch("print-config") && first->value.mesh.writes();
+    if (auto r = read_newest(c, checkpoint, writes); !r) return std::move(r).error();
     auto base = isotope::config::parse_file(c.from->contents.state.run, "checkpoint.json");
     if (!base) return std::move(base).error();
     for (auto& entry : *base) {
@@ -118,7 +128,10 @@ inline isotope::result<configuration> configure(isotope::config::sources given) 
       entry.where = "checkpoint " + c.from->path;
     }
     kept = *std::move(base);
-    given.base.insert(given.base.end(), kept.begin(), kept.end());
+    // A mesh is given as a whole: that of the checkpoint does not complete another.
+    const bool other_mesh = is_given(*first, "mesh.devices") || is_given(*first, "mesh.ranks");
+    for (const isotope::config::entry& entry : kept)
+      if (!other_mesh || !entry.key.starts_with("mesh.")) given.base.push_back(entry);
   }
   auto loaded = isotope::config::load<settings>(given, sizes, support::rules_for(switches, std::string(default_size)));
   if (!loaded) return std::move(loaded).error();
@@ -132,7 +145,7 @@ inline isotope::result<configuration> configure(isotope::config::sources given) 
     for (const isotope::config::setting& is : c.loaded.settings)
       if (is.key == was.key && is.key != "training.steps" && !is.origin.starts_with("checkpoint ") && !same_value(is.value, was.value))
         c.changes += (c.changes.empty() ? "" : ", ") + is.key + " is " + is.value + ", was " + was.value;
-  if (!resumes && !checkpoint.dir.empty() && !c.loaded.has_switch("print-config"))
+  if (!resumes && !checkpoint.dir.empty() && !c.loaded.has_switch("print-config") && c.loaded.value.mesh.writes())
     if (auto r = open_folder(c, c.loaded.value.checkpoint); !r) return std::move(r).error();
   return c;
 }

@@ -5,11 +5,13 @@
 #include "../support/gpt_session.hpp"
 #include "../support/interrupt.hpp"
 #include "../support/line_file.hpp"
+#include "../support/output.hpp"
 #include "../support/run_ranks.hpp"
 #include "../support/terminal.hpp"
 #include "configuration.hpp"
 #include "console.hpp"
 #include "data_source.hpp"
+#include "earlier_log.hpp"
 #include "mesh_session.hpp"
 #include "rate.hpp"
 #include "run_parts.hpp"
@@ -34,13 +36,23 @@ struct rank_sink {
   }
 };
 
-/// A text that is the same for processes of the same run: they were given the same settings and data.
-inline std::string run_id_of(const isotope::train::run_identity& identity, const support::rank_team& team) {
+/// Where rank 0 keeps checkpoints; other ranks send it their parts.
+struct rank_store {
+  isotope::train::folder_store* to = nullptr;
+  bool keeps = false;
+  template <class Session> isotope::result<std::string> save(Session& session, const isotope::train::run_state& state, bool best) {
+    if (!keeps) return std::string();
+    return to != nullptr ? to->save(session, state, best) : isotope::train::peer_store{}.save(session, state, best);
+  }
+};
+
+/// A text that is the same for processes of the same run: they were given the same settings and data, and begin after the same step.
+inline std::string run_id_of(const isotope::train::run_identity& identity, const support::rank_team& team, std::int64_t step) {
   const std::string text =
       identity.model + identity.run + std::to_string(identity.data) + std::to_string(team.mesh.tensor) + " " + std::to_string(team.zero);
   isotope::io::hasher h;
   h.add(std::as_bytes(std::span(text)));
-  return "settings and data " + isotope::io::detail::hash_digits(h.value());
+  return "settings, data and step " + std::to_string(step) + " " + isotope::io::detail::hash_digits(h.value());
 }
 
 /// The mesh as an event of the log.
@@ -57,53 +69,74 @@ inline int run_on_mesh(configuration& c, const data_source& data, const support:
   const settings& s = c.loaded.value;
   if (auto r = support::can_join_devices(); support::failed(program, r, code)) return code;
   const support::rank_team team = support::team_of(s.mesh);
+  if (s.mesh.writes()) report_skipped(c);
   const support::run_options options{program, s.machine, s.diagnose};
   const bool shares_memory = support::rank_device::on_host && s.machine.memory_mib == 0;
   const std::int64_t budget = shares_memory ? options.budget() / team.here() : options.budget();
   auto plans = support::plan_run(model, shape_of(s, budget), options, budget);
   if (support::failed(program, plans, code)) return code;
   const isotope::train::run_identity identity = run_identity_of(c, model, data);
+  const std::int64_t begun = c.from ? c.from->contents.state.step : 0;
 
   const bool leads = team.first() == 0;
   std::optional<support::line_file> json;
+  isotope::train::loss_curves earlier;
   if (leads && !s.output.json.empty()) {
-    auto file = support::line_file::open(s.output.json, false);
+    if (begun > 0) {
+      auto log = cut_log(s.output.json, begun);
+      if (support::failed(program, log, code)) return code;
+      earlier = *std::move(log);
+    }
+    auto file = support::line_file::open(s.output.json, begun > 0);
     if (support::failed(program, file, code)) return code;
     json = *std::move(file);
-    json->write(mesh_line(team, 0));
+    json->write(mesh_line(team, begun));
   }
   console sink(support::terminal_width(), json ? &*json : nullptr);
+  sink.curves = std::move(earlier);
   sink.curves.title = "isotope-train, " + title_of(c);
   isotope::train::loop_profile profile;
   std::optional<isotope::train::done_event> ending;
+  std::string last_line;
+
+  std::optional<isotope::train::folder_store> folder;
+  if (c.folder) folder.emplace(*c.folder, identity);
 
   const support::diagnose_settings no_reports;
   const auto work = [&](support::rank_end& rank) -> isotope::result<void> {
     const support::run_options told{program, s.machine, rank.leads() ? s.diagnose : no_reports};
     auto session = support::load_run(rank.device, *plans, told);
     if (!session) return session.error();
-    session->initialize(s.training.seed);
-    const isotope::train::run_state state;
     const bool first = rank.rank == team.first();
+    const auto begin = begin_of(*session, c, identity, model);
+    if (!begin) return begin.error();
+    const isotope::train::run_state& state = begin->state;
     if (first) {
+      for (const std::string& line : begin->lines) sink.print(line);
       sink.print(first_line(c, data, "", model, session->planned_bytes()) + (rank.leads() ? " on each device" : ""));
       sink.print(team.text());
+      if (state.step > 0) sink.print("resumed after step " + std::to_string(state.step));
       support::install_interrupt_handler();
     }
     if (auto r = rank.control.barrier(); !r) return r;  // the first step is watched, and not the loading before it
     mesh_session on_mesh(*session, rank, state.step + 1);
-    isotope::train::no_checkpoints store;
+    rank_store store{rank.leads() && folder ? &*folder : nullptr, !s.checkpoint.dir.empty()};
     rank_sink events{rank.leads() ? &sink : nullptr};
     isotope::train::loop_profile unread;
     isotope::train::trainer loop(on_mesh, data, store, events, rate_of(s.training), support::seconds_now, on_mesh.interrupted(),
                                  trainer_options_of(s), state, rank.leads() ? profile : unread);
     auto done = loop.run();
     if (!done) return std::move(done).error();
+    if (rank.leads()) {
+      auto saved = save_model(*session, c.source ? &*c.source : nullptr, model, s.folder);
+      if (!saved) return std::move(saved).error();
+      last_line = *std::move(saved);
+    }
     if (rank.leads()) support::describe_end(program, s.diagnose, *session);
     if (first) ending = *std::move(done);
     return rank.control.barrier();  // no rank leaves while another still needs it
   };
-  const auto done = support::run_ranks(team, s.mesh, run_id_of(identity, team), options, work);
+  const auto done = support::run_ranks(team, s.mesh, run_id_of(identity, team, begun), options, work);
   sink.clear();
   if (json) {
     auto closed = json->close();
@@ -117,6 +150,10 @@ inline int run_on_mesh(configuration& c, const data_source& data, const support:
     if (drawn) sink.print("plot " + path);
   }
   if (support::failed(program, done, code)) return code;
+  if (leads && !last_line.empty()) {
+    if (auto r = save_tokenizer(s, data); support::failed(program, r, code)) return code;
+    support::print(last_line);
+  }
   return ending && ending->why == isotope::train::ending::interrupted ? support::interrupted : support::success;
 }
 

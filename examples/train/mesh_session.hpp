@@ -67,6 +67,13 @@ template <isotope::train::TrainingSession Session> class mesh_session {
   isotope::result<void> write(isotope::tensor_kind kind, std::size_t slot, std::span<const float> in) {
     return session_.write(kind, slot, in);
   }
+  bool keeps(isotope::tensor_kind kind, std::size_t slot) const { return session_.keeps(kind, slot); }
+  isotope::rank_groups groups() const { return session_.groups(); }
+  bool divides(isotope::tensor_kind kind, std::size_t slot) const { return session_.divides(kind, slot); }
+  isotope::result<void> read_own(isotope::tensor_kind kind, std::size_t slot, std::span<float> out) {
+    return session_.read_own(kind, slot, out);
+  }
+  std::string algorithms() const { return isotope::train::algorithms_of(session_); }
   std::int64_t planned_bytes() const { return session_.planned_bytes(); }
   std::int64_t measured_bytes() const { return session_.measured_bytes(); }
 

@@ -78,7 +78,7 @@ inline int run(configuration c) {
   int code = support::success;
   const settings& s = c.loaded.value;
   if (auto r = check_folders(s); support::failed(program, r, code)) return code;
-  if (auto r = make_model_folders(s.folder); support::failed(program, r, code)) return code;
+  if (auto r = s.mesh.writes() ? make_model_folders(s.folder) : isotope::result<void>(); support::failed(program, r, code)) return code;
   const model_source* const from = c.source ? &*c.source : nullptr;
   auto data = open_data(s, from);
   if (support::failed(program, data, code)) return code;
@@ -91,25 +91,12 @@ inline int run(configuration c) {
   if (support::failed(program, session, code)) return code;
 
   isotope::train::run_identity identity = run_identity_of(c, model, *data);
-  isotope::train::run_state state;
-  if (c.from) {
-    for (const isotope::failure& f : c.from->skipped)
-      static_cast<void>(support::report(program, isotope::fail(f.code, "skipped: " + f.what, f.where, f.fix)));
-    auto restored = isotope::train::restore(*session, c.from->contents, identity, c.from->path);
-    if (support::failed(program, restored, code)) return code;
-    state = *restored;
-    if (!c.changes.empty()) support::print("resumed otherwise than the run that wrote " + c.from->path + ": " + c.changes + "\n");
-    if (const auto other = isotope::train::other_algorithms(*session, c.from->contents); !other.empty())
-      support::print("resumed otherwise than the run that wrote " + c.from->path + ": " + other + "\n");
-    c.from.reset();  // its tensors are in the session
-  } else {
-    session->initialize(s.training.seed);
-    if (from != nullptr) {
-      auto line = load_source(*session, *from, model, s.folder.partial);
-      if (support::failed(program, line, code)) return code;
-      support::print(*line + "\n");
-    }
-  }
+  report_skipped(c);
+  const auto begin = begin_of(*session, c, identity, model);
+  if (support::failed(program, begin, code)) return code;
+  const isotope::train::run_state state = begin->state;
+  for (const std::string& line : begin->lines) support::print(line + "\n");
+  c.from.reset();  // its tensors are in the session
 
   if (s.watch.bench_dispatch_only) {
     support::install_interrupt_handler();

@@ -1,5 +1,6 @@
 #pragma once
 /// What runs on one device and on several have in common.
+#include "../support/exit_code.hpp"
 #include "../support/gpt_session.hpp"
 #include "../support/report_file.hpp"
 #include "configuration.hpp"
@@ -13,6 +14,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace train_program {
 
@@ -88,6 +91,39 @@ inline isotope::train::run_identity run_identity_of(const configuration& c, cons
   identity.vocab = data.vocab();
   identity.data = data.hash();
   return identity;
+}
+
+/// What a session begins with, and what there is to say of it.
+struct run_begin {
+  isotope::train::run_state state;
+  std::vector<std::string> lines;
+};
+
+/// Gives a session the weights that a run begins with: those of a checkpoint, of a folder, or random ones.
+/// @error as train::restore and load_source
+inline isotope::result<run_begin> begin_of(support::session& session, const configuration& c, const isotope::train::run_identity& identity,
+                                           const support::trained_model& model) {
+  run_begin b;
+  if (c.from) {
+    auto restored = isotope::train::restore(session, c.from->contents, identity, c.from->path);
+    if (!restored) return std::move(restored).error();
+    b.state = *restored;
+    for (const std::string& other : {c.changes, isotope::train::other_algorithms(session, c.from->contents)})
+      if (!other.empty()) b.lines.push_back("resumed otherwise than the run that wrote " + c.from->path + ": " + other);
+    return b;
+  }
+  session.initialize(c.loaded.value.training.seed);
+  if (!c.source) return b;
+  auto line = load_source(session, *c.source, model, c.loaded.value.folder.partial);
+  if (!line) return std::move(line).error();
+  b.lines.push_back(*std::move(line));
+  return b;
+}
+/// Says which checkpoints were skipped, being damaged.
+inline void report_skipped(const configuration& c) {
+  if (!c.from) return;
+  for (const isotope::failure& f : c.from->skipped)
+    static_cast<void>(support::report(program, isotope::fail(f.code, "skipped: " + f.what, f.where, f.fix)));
 }
 
 /// @param trained  what is trained of the model, with a comma and a space; empty: all

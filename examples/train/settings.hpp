@@ -98,11 +98,17 @@ struct settings {
   support::diagnose_settings diagnose;
 };
 
+/// The part of mesh_settings that a checkpoint keeps.
+struct kept_mesh {
+  std::int32_t devices = 1, tensor = 1, zero = 0;
+};
+
 /// The settings that a checkpoint keeps: what the next step depends on, without any path or option of one process.
 struct kept_settings {
   std::string size;
   model_settings model;
   training_settings training;
+  kept_mesh mesh;
 };
 
 }  // namespace train_program
@@ -118,4 +124,5 @@ BOOST_HANA_ADAPT_STRUCT(train_program::watch_settings, dump_nodes, trace, profil
                         bench_dispatch_only);
 BOOST_HANA_ADAPT_STRUCT(train_program::trace_settings, in, out);
 BOOST_HANA_ADAPT_STRUCT(train_program::settings, model, training, input, folder, checkpoint, output, watch, trace, mesh, machine, diagnose);
-BOOST_HANA_ADAPT_STRUCT(train_program::kept_settings, size, model, training);
+BOOST_HANA_ADAPT_STRUCT(train_program::kept_mesh, devices, tensor, zero);
+BOOST_HANA_ADAPT_STRUCT(train_program::kept_settings, size, model, training, mesh);
