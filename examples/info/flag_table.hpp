@@ -4,6 +4,7 @@
 #include "../embed/command.hpp"
 #include "../support/registry.hpp"
 #include "../tokenize/command.hpp"
+#include "../tp-smoke/command.hpp"
 
 #include <isotope/config/flags.hpp>
 
@@ -102,6 +103,7 @@ inline std::string flag_table() {
   };
   section("embed", "[EMBEDDINGS.md](EMBEDDINGS.md) has examples", embed_program::flag_meanings);
   section("tokenize", "Its commands are in its --help and in [TOKENIZERS.md](TOKENIZERS.md)", tokenize_program::flag_meanings);
+  section("tp-smoke", "[DEVICES.md](DEVICES.md) says what it tests", tp_smoke_program::flag_meanings);
   r += "\n## Variables without a meaning\n\nOther transformer programs have these; here they are refused, with the reason.\n\n| variable | "
        "why |\n|---|---|\n";
   for (const auto& [name, why] : support::meaningless_variables()) r += "| `" + name + "` | " + why + " |\n";

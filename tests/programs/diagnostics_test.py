@@ -49,7 +49,7 @@ def test_every_documented_variable_sets_its_field(f):
 
 
 def test_every_documented_flag_is_in_the_help_of_its_programs(f):
-    helps = {name: f.run(name, "--help").succeeded().out for name in ("train", "generate", "parity", "mlp", "info", "conform", "tokenize", "embed", "serve")}
+    helps = {name: f.run(name, "--help").succeeded().out for name in ("train", "generate", "parity", "mlp", "info", "conform", "tokenize", "embed", "serve", "tp-smoke")}
     for flag, _, _, _, programs, meaning in documented():
         for name in programs.split(", "):
             assert re.search(rf"{flag}\b", helps[name]), (flag, name)

@@ -4,8 +4,9 @@ import json
 import re
 import signal
 import socket
+import subprocess
 
-from program import main
+from program import ENVIRONMENT, main
 
 # Four rows a step, so that two or four devices have rows of their own; dropout must drop the same everywhere.
 RUN = ["--batch", "4", "--steps", "12", "--eval-every", "5", "--warmup", "2", "--dropout", "0.1"]
@@ -149,6 +150,24 @@ def test_a_model_of_a_folder_is_trained_on_several_devices(f):
         assert abs(a - b) <= 3e-2 * b, log
     f.train("--devices", "2", "--tensor", "2", "--save-hf", "more").refused(2, "flag --save-hf", "data 1, tensor 2", "--devices 1")
     f.run("train", "--from", "model", "--devices", "2", "--lora", "2", "--text", "text").refused(2, "flag --lora", "one device")
+
+
+def test_the_smoke_test_of_tensor_parallelism_passes_on_threads_and_processes(f):
+    for devices in (2, 3):
+        out = f.run("tp-smoke", "--devices", devices, "--threads", 1).succeeded().out
+        assert re.findall(r"^rank (\d) of (\d): the sum of 1 over all ranks is (\d); loss (\S+), on one device \S+; ", out, re.M), out
+        assert out.count(f"the sum of 1 over all ranks is {devices};") == devices and f"passed: {devices} devices" in out, out
+    at = addresses(2)
+    smoke = lambda rank: subprocess.Popen(f.command("tp-smoke", ["--threads", 1, "--ranks", at, "--rank", rank]), env=ENVIRONMENT, stdout=subprocess.PIPE,
+                                          stderr=subprocess.PIPE, text=True)
+    processes = [smoke(0), smoke(1)]
+    for rank, process in enumerate(processes):
+        code, out, err = ended(process)
+        assert code == 0 and out.startswith(f"rank {rank} of 2: ") and "passed" in out, (code, out, err)
+    f.run("tp-smoke", "--devices", "1").refused(2, "--devices", "'1'")
+    f.run("tp-smoke", "--rank", "1").refused(2, "mesh.rank", "--ranks")
+    f.run("tp-smoke", "--device", "nowhere", "--devices", "2").refused(2, "no device 'nowhere'")
+    f.run("tp-smoke", "--fast").refused(2, "no flag '--fast'")
 
 
 def test_processes_of_other_settings_are_refused(f):
