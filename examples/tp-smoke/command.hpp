@@ -14,7 +14,7 @@ inline constexpr std::array<support::flag_meaning, 8> flag_meanings = {{
     {"--rank", "R", "which of them this process is, counted from 0"},
     {"--threads", "N", "of all devices of this process together; default: as many as the machine has"},
     {"--device", "NAME", "of a process of its own: part of a device's name, or its index"},
-    {"--step-timeout", "SECONDS", "that joining or a step may take; default: 60"},
+    {"--step-timeout", "SECONDS", "that the step may take; default: 60"},
     {"--version", "", "what the program was built from"},
     {"--help", "", "this text"},
 }};
