@@ -13,7 +13,8 @@ using every_target =
                      on<isotope::precision::f32, isotope::kernels::portable>, on<isotope::precision::bf16, isotope::kernels::portable>,
                      on<isotope::precision::f32, isotope::kernels::native>, on<isotope::precision::bf16, isotope::kernels::native>>;
 #else
-using every_target = ::testing::Types<on<isotope::precision::f32, isotope::kernels::native>, on<isotope::precision::bf16, isotope::kernels::portable>>;
+using every_target =
+    ::testing::Types<on<isotope::precision::f32, isotope::kernels::native>, on<isotope::precision::bf16, isotope::kernels::portable>>;
 #endif
 
 /// The scratch bound of cross-entropy: the reference kernel, which portable falls back to, sums two numbers per row in parts of 1,024 rows.

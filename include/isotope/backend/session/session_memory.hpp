@@ -37,14 +37,7 @@ template <Queue Q> class session_memory {
   const plan_view& plan(std::size_t k = 0) const { return plans_[k]; }
   std::span<const std::string> plans() const { return names_; }
   /// The number of a plan. @error not_found, with the names there are
-  result<std::size_t> find(std::string_view label) const {
-    std::string all;
-    for (std::size_t k = 0; k < names_.size(); ++k) {
-      if (names_[k] == label) return k;
-      all += (k == 0 ? "" : ", ") + names_[k];
-    }
-    return fail(errc::not_found, "no plan '" + std::string(label) + "'", "session", "there are: " + all);
-  }
+  result<std::size_t> find(std::string_view label) const { return find_plan(names_, label); }
 
   /// Whether `read` has such a tensor.
   bool keeps(tensor_kind what, std::size_t k) const {
