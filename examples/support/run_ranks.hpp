@@ -115,7 +115,7 @@ isotope::result<void> run_ranks_on(const rank_team& team, const mesh_settings& m
         if (!c) return c.error();
         ends = *std::move(c);
         joined = &ends;
-        if (auto r = check_group(*ends.all); !r) return r;
+        if (auto r = check_group(*ends.all); !r) return r.error();
       }
       device->join(ends.groups());
       rank_end end{team, rank, team.mesh.position_of(rank), *device, ends, **control, dog};

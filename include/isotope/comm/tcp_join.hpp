@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,7 @@ class tcp_joining : public std::enable_shared_from_this<tcp_joining> {
         tcp_links::clock::now() + std::chrono::duration_cast<tcp_links::clock::duration>(std::chrono::duration<double>(seconds));
     if (listener != nullptr) {
       io_error e;
-      acceptor_.assign(listener->is_v6() ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), listener->duplicate(), e);
+      std::ignore = acceptor_.assign(listener->is_v6() ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), listener->duplicate(), e);
       if (e)
         return finish(cause{
             fail(errc::invalid_argument, "listening at " + listener->at().text() + ": " + e.message(), "tcp", "close some files"), -1});
@@ -81,10 +82,10 @@ class tcp_joining : public std::enable_shared_from_this<tcp_joining> {
   result<void> finish(std::optional<cause> why) {
     done_ = true;
     io_error ignored;
-    acceptor_.close(ignored);
+    std::ignore = acceptor_.close(ignored);
     for (auto& w : attempts_)
       if (const auto a = w.lock()) {
-        a->socket.close(ignored);
+        std::ignore = a->socket.close(ignored);
         a->timer.cancel();
       }
     if (why) links_.end(*std::move(why));
@@ -125,7 +126,7 @@ class tcp_joining : public std::enable_shared_from_this<tcp_joining> {
   void again(const attempt_pointer& a, int p, channel use, const places& found, const io_error& e) {
     notes_[std::size_t(p)] = " (" + a->at + ": " + e.message() + ")";
     io_error ignored;
-    a->socket.close(ignored);
+    std::ignore = a->socket.close(ignored);
     a->timer.expires_after(std::chrono::milliseconds(20));
     a->timer.async_wait([self = shared_from_this(), a, p, use, found](const io_error&) {
       if (!self->done_) self->connect(p, use, found);
