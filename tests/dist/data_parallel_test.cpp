@@ -15,17 +15,17 @@ constexpr model::gpt_loss_of batch_of(int rows, double dropout = 0.1) {
 
 // Dropout counts rows of all replicas, so that it drops the same.
 TEST(data_parallel, gives_two_replicas_with_dropout_the_training_of_one_device_with_all_rows) {
-  const auto one = train<f32_target>(batch_of(6), {mesh_of(1, 1), 50});
-  expect_same_training(train<f32_target>(batch_of(3), {mesh_of(2, 1), 50}), one);
-  expect_same_training(train<f32_target>(batch_of(2), {mesh_of(3, 1), 50}), one);
+  const auto one = train_on_mesh<f32_target>(batch_of(6), {mesh_of(1, 1), 50});
+  expect_same_training(train_on_mesh<f32_target>(batch_of(3), {mesh_of(2, 1), 50}), one);
+  expect_same_training(train_on_mesh<f32_target>(batch_of(2), {mesh_of(3, 1), 50}), one);
 }
 
 TEST(data_parallel, gives_two_replicas_with_two_micro_batches_the_training_of_four_micro_batches) {
   auto o = mesh_of(1, 1), two = mesh_of(2, 1);
   o.accumulate = two.accumulate = true;
-  const auto four = train<f32_target>(batch_of(2, 0), {o, 20, 4});
+  const auto four = train_on_mesh<f32_target>(batch_of(2, 0), {o, 20, 4});
   // The gradients of a replica's micro-batches are added up, those of replicas averaged.
-  expect_same_training(train<f32_target>(batch_of(2, 0), {two, 20, 2}), four, 1e-5, 1e-4, 0.5f);
+  expect_same_training(train_on_mesh<f32_target>(batch_of(2, 0), {two, 20, 2}), four, 1e-5, 1e-4, 0.5f);
 }
 
 TEST(data_parallel, gives_zero_1_the_bits_of_plain_data_parallelism) {
@@ -34,8 +34,8 @@ TEST(data_parallel, gives_zero_1_the_bits_of_plain_data_parallelism) {
       auto plain = mesh_of(2, tensor), zero = mesh_of(2, tensor, 1);
       plain.accumulate = zero.accumulate = accumulate;
       const int micro = accumulate ? 2 : 1;
-      expect_same_bits(train<f32_target>(gpt, {zero, 8, micro}), train<f32_target>(gpt, {plain, 8, micro}));
-      expect_same_bits(train<bf16_target>(gpt, {zero, 8, micro}), train<bf16_target>(gpt, {plain, 8, micro}));
+      expect_same_bits(train_on_mesh<f32_target>(gpt, {zero, 8, micro}), train_on_mesh<f32_target>(gpt, {plain, 8, micro}));
+      expect_same_bits(train_on_mesh<bf16_target>(gpt, {zero, 8, micro}), train_on_mesh<bf16_target>(gpt, {plain, 8, micro}));
     }
 }
 TEST(data_parallel, gives_zero_1_the_bits_of_plain_data_parallelism_with_sgd_clipping_by_value_frozen_weights_and_learning_rates) {
@@ -50,34 +50,34 @@ TEST(data_parallel, gives_zero_1_the_bits_of_plain_data_parallelism_with_sgd_cli
     };
     auto zero = plain;
     zero.zero = 1;
-    expect_same_bits(train<f32_target>(gpt, {zero, 6}), train<f32_target>(gpt, {plain, 6}));
-    expect_same_bits(train<bf16_target>(gpt, {zero, 6}), train<bf16_target>(gpt, {plain, 6}));
+    expect_same_bits(train_on_mesh<f32_target>(gpt, {zero, 6}), train_on_mesh<f32_target>(gpt, {plain, 6}));
+    expect_same_bits(train_on_mesh<bf16_target>(gpt, {zero, 6}), train_on_mesh<bf16_target>(gpt, {plain, 6}));
   }
 }
 
 TEST(data_parallel, joins_tensor_parallelism) {
-  const auto one = train<f32_target>(batch_of(4), {mesh_of(1, 1), 20});
-  expect_same_training(train<f32_target>(gpt, {mesh_of(2, 2), 20}), one);
-  expect_same_training(train<f32_target>(gpt, {mesh_of(2, 2, 1), 20}), one);
+  const auto one = train_on_mesh<f32_target>(batch_of(4), {mesh_of(1, 1), 20});
+  expect_same_training(train_on_mesh<f32_target>(gpt, {mesh_of(2, 2), 20}), one);
+  expect_same_training(train_on_mesh<f32_target>(gpt, {mesh_of(2, 2, 1), 20}), one);
   constexpr model::llama grouped{2, 4, 2, 32, 8, 48, 65, 32, 1e-5, 10000};
-  const auto llama = train<f32_target>(model::llama_loss_of{grouped, 4, 16}, {mesh_of(1, 1), 5});
-  expect_same_training(train<f32_target>(model::llama_loss_of{grouped, 2, 16}, {mesh_of(2, 2, 1), 5}), llama);
+  const auto llama = train_on_mesh<f32_target>(model::llama_loss_of{grouped, 4, 16}, {mesh_of(1, 1), 5});
+  expect_same_training(train_on_mesh<f32_target>(model::llama_loss_of{grouped, 2, 16}, {mesh_of(2, 2, 1), 5}), llama);
 }
 TEST(data_parallel, joins_muon_and_clipping_of_each_tensor) {
   auto two = mesh_of(2, 1), one = mesh_of(1, 1);
   two.optimizer = one.optimizer = optimizer_kind::muon;
   two.clip = one.clip = clipping::tensor_norm;
-  expect_same_training(train<f32_target>(gpt, {two, 5}), train<f32_target>(batch_of(4), {one, 5}));
+  expect_same_training(train_on_mesh<f32_target>(gpt, {two, 5}), train_on_mesh<f32_target>(batch_of(4), {one, 5}));
 }
 TEST(data_parallel, joins_recomputation_and_chunks_of_the_head) {
   auto o = mesh_of(2, 2, 1), plain = mesh_of(1, 1);
   o.recompute = plain.recompute = recompute::all;
   o.head = plain.head = head::in_chunks(2);
-  expect_same_training(train<f32_target>(gpt, {o, 5}), train<f32_target>(batch_of(4), {plain, 5}));
+  expect_same_training(train_on_mesh<f32_target>(gpt, {o, 5}), train_on_mesh<f32_target>(batch_of(4), {plain, 5}));
 }
 
 TEST(data_parallel, gives_the_same_bits_again) {
-  expect_same_bits(train<f32_target>(gpt, {mesh_of(2, 2, 1), 5}), train<f32_target>(gpt, {mesh_of(2, 2, 1), 5}));
+  expect_same_bits(train_on_mesh<f32_target>(gpt, {mesh_of(2, 2, 1), 5}), train_on_mesh<f32_target>(gpt, {mesh_of(2, 2, 1), 5}));
 }
 
 // What a step exchanges does not grow with micro-batches; beside the buckets there are the loss and the norm.
@@ -90,9 +90,9 @@ TEST(data_parallel, exchanges_gradients_once_a_step) {
     for (const step& s : plan.steps)
       buckets += s.op == &info<op::all_reduce> && plan.operands[std::size_t(s.operands)].region == value_kind::grad;
     EXPECT_GT(buckets, 3);
-    EXPECT_EQ(train<f32_target>(gpt, {o, 1, micro}).data_calls, (std::vector<int>{buckets + 2, 0, 0}));
+    EXPECT_EQ(train_on_mesh<f32_target>(gpt, {o, 1, micro}).data_calls, (std::vector<int>{buckets + 2, 0, 0}));
     o.zero = 1;
-    EXPECT_EQ(train<f32_target>(gpt, {o, 1, micro}).data_calls, (std::vector<int>{2, buckets, buckets}));
+    EXPECT_EQ(train_on_mesh<f32_target>(gpt, {o, 1, micro}).data_calls, (std::vector<int>{2, buckets, buckets}));
   }
 }
 

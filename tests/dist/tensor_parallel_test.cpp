@@ -11,8 +11,8 @@ constexpr model::gpt_loss_of gpt{size, 3, 16};
 constexpr model::llama grouped{2, 8, 4, 32, 8, 48, 65, 32, 1e-5, 10000};
 
 TEST(tensor_parallel, gives_a_gpt_with_dropout_the_gradients_and_50_losses_of_one_device) {
-  const auto one = train<f32_target>(gpt, {mesh_of(1, 1), 50, 1, false});
-  for (const int n : {2, 4}) expect_same_training(train<f32_target>(gpt, {mesh_of(1, n), 50, 1, false}), one);
+  const auto one = train_on_mesh<f32_target>(gpt, {mesh_of(1, 1), 50, 1, false});
+  for (const int n : {2, 4}) expect_same_training(train_on_mesh<f32_target>(gpt, {mesh_of(1, n), 50, 1, false}), one);
 }
 
 TEST(tensor_parallel, gives_llamas_with_grouped_heads_biases_norms_and_heads_of_their_own_the_gradients_of_one_device) {
@@ -22,8 +22,8 @@ TEST(tensor_parallel, gives_llamas_with_grouped_heads_biases_norms_and_heads_of_
   norms.qk_norm = true;
   for (const auto& s : {grouped, other, norms}) {
     const model::llama_loss_of llama{s, 3, 16};
-    const auto one = train<f32_target>(llama, {mesh_of(1, 1), 5, 1, false});
-    for (const int n : {2, 4}) expect_same_training(train<f32_target>(llama, {mesh_of(1, n), 5, 1, false}), one);
+    const auto one = train_on_mesh<f32_target>(llama, {mesh_of(1, 1), 5, 1, false});
+    for (const int n : {2, 4}) expect_same_training(train_on_mesh<f32_target>(llama, {mesh_of(1, n), 5, 1, false}), one);
   }
 }
 
@@ -33,21 +33,21 @@ TEST(tensor_parallel, works_with_recomputed_blocks_and_a_head_in_chunks) {
       training_options plain = mesh_of(1, 1), split = mesh_of(1, 2);
       plain.recompute = split.recompute = policy;
       plain.head = split.head = head::in_chunks(chunks);
-      expect_same_training(train<f32_target>(gpt, {split, 3, 1, false}), train<f32_target>(gpt, {plain, 3, 1, false}));
+      expect_same_training(train_on_mesh<f32_target>(gpt, {split, 3, 1, false}), train_on_mesh<f32_target>(gpt, {plain, 3, 1, false}));
     }
 }
 
 TEST(tensor_parallel, gives_the_same_bits_again) {
-  expect_same_bits(train<f32_target>(gpt, {mesh_of(1, 2), 5}), train<f32_target>(gpt, {mesh_of(1, 2), 5}));
+  expect_same_bits(train_on_mesh<f32_target>(gpt, {mesh_of(1, 2), 5}), train_on_mesh<f32_target>(gpt, {mesh_of(1, 2), 5}));
 }
 
 // bf16 has 8 bits: a sum of two rounded products, rounded again, is within 3 x 2^-9 of the product's rounding; sums of the exact products are nearer.
 TEST(tensor_parallel, reduces_activations_in_the_format_of_the_policy) {
   training_options narrow = mesh_of(1, 2), wide = narrow;
   wide.reduced = reduced_format::accumulation;
-  const auto one = train<bf16_target>(gpt, {mesh_of(1, 1), 1});
-  expect_same_training(train<bf16_target>(gpt, {narrow, 1}), one, 0.05, 0.01);
-  expect_same_training(train<bf16_target>(gpt, {wide, 1}), one, 0.05, 0.01);
+  const auto one = train_on_mesh<bf16_target>(gpt, {mesh_of(1, 1), 1});
+  expect_same_training(train_on_mesh<bf16_target>(gpt, {narrow, 1}), one, 0.05, 0.01);
+  expect_same_training(train_on_mesh<bf16_target>(gpt, {wide, 1}), one, 0.05, 0.01);
   const auto bytes = [](const dynamic_plan& p) {
     std::int64_t n = 0;
     for (const step& s : p.steps)
@@ -65,7 +65,7 @@ TEST(tensor_parallel, takes_two_all_reduces_a_block_forward_and_two_backward) {
   for (const int layers : {1, 2, 5}) {
     model::gpt_loss_of m = gpt;
     m.size.layers = layers;
-    const auto calls = train<f32_target>(m, {mesh_of(1, 2)}).tensor_calls;
+    const auto calls = train_on_mesh<f32_target>(m, {mesh_of(1, 2)}).tensor_calls;
     EXPECT_EQ(calls, (std::vector<int>{4 * layers + 3, 1, 0})) << layers << " layers";
   }
 }

@@ -37,7 +37,7 @@ template <class T> void collect_weights(session_of<T>& s, int tensor, tensors& t
 }
 
 /// Trains a token model on rows that depend on the step alone: data index d has rows [d B, (d + 1) B) of each global micro-batch.
-template <class T, class Model> trained train(const Model& model, const training_run& run) {
+template <class T, class Model> trained train_on_mesh(const Model& model, const training_run& run) {
   trained all;
   std::mutex one_at_a_time;
   on_mesh<T>(run.options.mesh, planned<T>(model, run.options), [&](rank<T> k) {
