@@ -64,8 +64,8 @@ std::string gradients_fault_of(const random_program& p) { return check_gradients
 /// The gradients' norms and the losses of three steps on 2 x 2 devices, and on one.
 std::string mesh_fault_of(const random_program&) {
   constexpr isotope::model::gpt size{1, 2, 16, 33, 8, 0.2};
-  const auto four = dist_test::train<checked>(isotope::model::gpt_loss_of{size, 2, 8}, {dist_test::mesh_of(2, 2, 1), 3});
-  const auto one = dist_test::train<checked>(isotope::model::gpt_loss_of{size, 4, 8}, {dist_test::mesh_of(1, 1), 3});
+  const auto four = dist_test::train_on_mesh<checked>(isotope::model::gpt_loss_of{size, 2, 8}, {dist_test::mesh_of(2, 2, 1), 3});
+  const auto one = dist_test::train_on_mesh<checked>(isotope::model::gpt_loss_of{size, 4, 8}, {dist_test::mesh_of(1, 1), 3});
   if (four.losses.size() != 3 || one.losses.size() != 3) return "there is no plan";
   std::ostringstream fault;
   for (std::size_t i = 0; i < 3; ++i) {
