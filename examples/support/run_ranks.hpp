@@ -84,6 +84,7 @@ isotope::result<void> run_ranks_on(const rank_team& team, const mesh_settings& m
   for (int r = 0; r < team.mesh.ranks(); ++r) everyone.push_back(r);
   const auto control_group = host->make("control", everyone);
 
+  std::atomic<bool> gave_up = false;
   const auto one_rank = [&](int rank) -> isotope::result<void> {
     machine_settings machine = run.machine;
     machine.device = device_groups<Device>::device_of(team, rank, machine);
@@ -101,6 +102,7 @@ isotope::result<void> run_ranks_on(const rank_team& team, const mesh_settings& m
     };
     isotope::machine_clock clock;
     const auto give_up = [&](const isotope::failure& why) {
+      if (gave_up.exchange(true)) return;    // another rank of this process says what hung
       std::_Exit(report(run.program, why));  // nothing else ends a process of which a thread hangs
     };
     isotope::watchdog dog({mesh.step_timeout, mesh.abort_deadline}, clock, abort, give_up);

@@ -216,7 +216,7 @@ def test_a_step_that_does_not_end_after_its_group_ends_the_process(f):
     large = ["--width", "192", "--context", "64", "--length", "64", "--batch", "64", "--steps", "2", "--devices", "2"]
     late = {"ISOTOPE_TP_STEP_TIMEOUT_S": "0.01"}
     soon = late | {"ISOTOPE_TP_ABORT_DEADLINE_S": "0.01"}
-    f.train(*large, env=soon).refused(1, "step 1 of rank", "did not end within 0.01 s after its group was ended")
+    f.train(*large, env=soon).refused(1, "step 1 of rank", "did not end within 0.01 s after its timeout")
     f.train(*large, env=late).refused(1, "step 1, ", "step 1 of rank", "took longer than 0.01 s", "--step-timeout")
     f.train(*large, env=soon | {"ISOTOPE_TP_STEP_TIMEOUT_S": "x"}).refused(2, "variable ISOTOPE_TP_STEP_TIMEOUT_S")
 
