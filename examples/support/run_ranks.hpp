@@ -101,17 +101,22 @@ isotope::result<void> run_ranks_on(const rank_team& team, const mesh_settings& m
       host->abort(why);
     };
     isotope::machine_clock clock;
-    const auto give_up = [&](const isotope::failure& why) {
-      if (gave_up.exchange(true)) return;    // another rank of this process says what hung
+    const auto is_late = [&](isotope::failure why) {
+      why.fix = "look at the other ranks, or give it more time (--step-timeout)";
+      abort(why);
+    };
+    const auto give_up = [&](isotope::failure why) {
+      if (gave_up.exchange(true)) return;  // another rank of this process says what hung
+      why.fix = "resume from the last checkpoint";
       std::_Exit(report(run.program, why));  // nothing else ends a process of which a thread hangs
     };
-    isotope::watchdog dog({mesh.step_timeout, mesh.abort_deadline}, clock, abort, give_up);
+    isotope::watchdog dog({mesh.step_timeout, mesh.abort_deadline}, clock, is_late, give_up);
     const auto whole = [&]() -> isotope::result<void> {
       if (auto r = (*control)->barrier(); !r) return r;
       {
         constexpr double least = 300;  // it may take longer than a step
         isotope::machine_clock time;
-        isotope::watchdog joining({std::max(mesh.step_timeout, least), mesh.abort_deadline}, time, abort, give_up);
+        isotope::watchdog joining({std::max(mesh.step_timeout, least), mesh.abort_deadline}, time, is_late, give_up);
         const isotope::watchdog::watched w(joining, "joining of rank " + std::to_string(rank));
         auto c = (*groups)->join(rank, *device);
         if (!c) return c.error();
