@@ -2,23 +2,16 @@
 #include "training_run.hpp"
 
 #include <comm/tcp_ranks.hpp>
+#include <io/scratch_folder.hpp>
 #include <isotope/train/checkpointing.hpp>
 
 #include <atomic>
 #include <filesystem>
 #include <optional>
 
-#include <stdlib.h>
-
 using namespace dist_test;
 
 namespace mesh_checkpoint_test {
-
-struct temporary_folder {
-  std::string path = (std::filesystem::temp_directory_path() / "isotope-dist-XXXXXX").string();
-  temporary_folder() { EXPECT_NE(::mkdtemp(path.data()), nullptr) << path; }
-  ~temporary_folder() { std::filesystem::remove_all(path); }
-};
 
 // 65 classes do not divide by 2, so that the table has a row of padding, which no file may hold.
 constexpr model::gpt size{2, 4, 32, 65, 16, 0.1};
@@ -82,7 +75,7 @@ struct left {
 /// @param from  the folder with the file of step 3; empty: train up to there
 template <class T, class Groups = thread_groups> left run(const layout& l, const std::string& from) {
   left out;
-  const temporary_folder to;
+  const scratch_folder to;
   std::mutex one_at_a_time;
   on_mesh<T, Groups>(l.options().mesh, l.plan<T>(), [&](const rank<T>& k) {
     if (from.empty()) {
@@ -94,7 +87,7 @@ template <class T, class Groups = thread_groups> left run(const layout& l, const
       ASSERT_TRUE(state.ok()) << state.error().line();
       EXPECT_EQ(state->step, 3);
     }
-    auto saved = save(k.session, to.path, 3);
+    auto saved = save(k.session, to.at(""), 3);
     ASSERT_TRUE(saved.ok()) << saved.error().line();
     EXPECT_EQ(saved->empty(), !(k.at == mesh_position{}));
     {
@@ -102,12 +95,12 @@ template <class T, class Groups = thread_groups> left run(const layout& l, const
       if (l.zero == 0 || T::precision::type == dtype::f32) collect<T>(k.session, tensor_kind::parameter, k.at.tensor, out.weights);
     }
     const auto losses = steps<T>(k, l, 4, 6);
-    saved = save(k.session, to.path, 6);
+    saved = save(k.session, to.at(""), 6);
     ASSERT_TRUE(saved.ok()) << saved.error().line();
     if (k.at == mesh_position{}) out.losses = losses;
   });
-  out.file = bytes_of(path_in(to.path, 3));
-  out.end = bytes_of(path_in(to.path, 6));
+  out.file = bytes_of(path_in(to.at(""), 3));
+  out.end = bytes_of(path_in(to.at(""), 6));
   return out;
 }
 void put(const std::string& folder, const std::string& bytes) { ASSERT_TRUE(io::write_file(path_in(folder, 3), bytes).ok()); }
@@ -116,9 +109,9 @@ void put(const std::string& folder, const std::string& bytes) { ASSERT_TRUE(io::
 template <class T> void expect_any_mesh_to_go_on(const std::vector<layout>& from, const std::vector<layout>& to) {
   for (const layout& a : from) {
     const left whole = run<T>(a, "");
-    const temporary_folder folder;
-    put(folder.path, whole.file);
-    const auto file = io::load_checkpoint(path_in(folder.path, 3));
+    const scratch_folder folder;
+    put(folder.at(""), whole.file);
+    const auto file = io::load_checkpoint(path_in(folder.at(""), 3));
     ASSERT_TRUE(file.ok()) << file.error().line();
     for (const auto& [path, x] : whole.weights) {
       std::vector<float> saved(x.size());
@@ -126,7 +119,7 @@ template <class T> void expect_any_mesh_to_go_on(const std::vector<layout>& from
       EXPECT_EQ(saved, x) << path;
     }
     for (const layout& b : to) {
-      const left rest = run<T>(b, folder.path);
+      const left rest = run<T>(b, folder.at(""));
       EXPECT_TRUE(rest.file == whole.file) << "parameters or moments of " << a << " changed on " << b;
       ASSERT_EQ(rest.losses.size(), whole.losses.size());
       if (a.data == b.data && a.tensor == b.tensor) {
@@ -201,39 +194,39 @@ TEST(mesh_checkpoint, of_a_rank_that_fails_is_not_written_and_the_last_one_stays
   const layout l{2, 2, 1};
   for (const int failing : {0, 3})
     for (const int reads : {0, 20}) {
-      const temporary_folder folder;
+      const scratch_folder folder;
       std::string before;
       on_mesh<f32_target>(l.options().mesh, l.plan<f32_target>(), [&](const rank<f32_target>& k) {
         steps<f32_target>(k, l, 1, 1);
-        ASSERT_TRUE(save(k.session, folder.path, 1).ok());
-        if (k.at == mesh_position{}) before = bytes_of(path_in(folder.path, 1));
+        ASSERT_TRUE(save(k.session, folder.at(""), 1).ok());
+        if (k.at == mesh_position{}) before = bytes_of(path_in(folder.at(""), 1));
         const bool fails = l.options().mesh.rank_of(k.at) == failing;
         failing_session<session_of<f32_target>> s{k.session, fails ? reads : -1};
-        const auto saved = save(s, folder.path, 2);
+        const auto saved = save(s, folder.at(""), 2);
         ASSERT_FALSE(saved.ok());
         const std::string line = saved.error().line();
         if (fails) EXPECT_EQ(line.substr(0, 14), "test: tensor '") << line;
         else EXPECT_EQ(line, "checkpoint: 1 of the 4 ranks could not save it (fix: see what they report; the last checkpoint is whole)");
         // The group goes on.
-        const auto again = save(k.session, folder.path, 3);
+        const auto again = save(k.session, folder.at(""), 3);
         EXPECT_TRUE(again.ok()) << again.error().line();
       });
-      EXPECT_EQ(bytes_of(path_in(folder.path, 1)), before);
-      const auto names = io::checkpoint_folder(folder.path).list();
+      EXPECT_EQ(bytes_of(path_in(folder.at(""), 1)), before);
+      const auto names = io::checkpoint_folder(folder.at("")).list();
       ASSERT_EQ(names.size(), 2u);
       EXPECT_EQ(names[1].step, 3);
     }
 }
 TEST(mesh_checkpoint, of_a_folder_that_cannot_be_written_fails_on_every_rank) {
   const layout l{2, 1, 1};
-  const temporary_folder folder;
+  const scratch_folder folder;
   on_mesh<f32_target>(l.options().mesh, l.plan<f32_target>(), [&](const rank<f32_target>& k) {
     std::optional<io::checkpoint_writer> writer;
     result<std::string> saved = std::string();
     if (k.at == mesh_position{}) {
-      auto opened = io::checkpoint_writer::open(folder.path);
+      auto opened = io::checkpoint_writer::open(folder.at(""));
       ASSERT_TRUE(opened.ok());
-      std::filesystem::remove_all(folder.path);
+      std::filesystem::remove_all(folder.at(""));
       saved = train::folder_store(*opened, identity()).save(k.session, at_step(1), false);
       ASSERT_FALSE(saved.ok());
       EXPECT_EQ(saved.error().code, errc::write_failed);
@@ -246,20 +239,20 @@ TEST(mesh_checkpoint, of_a_folder_that_cannot_be_written_fails_on_every_rank) {
 }
 TEST(mesh_checkpoint, of_a_rank_that_leaves_is_not_written_and_the_last_one_stays) {
   const layout l{1, 2};
-  const temporary_folder folder;
+  const scratch_folder folder;
   on_mesh<f32_target>(l.options().mesh, l.plan<f32_target>(), [&](const rank<f32_target>& k) {
-    ASSERT_TRUE(save(k.session, folder.path, 1).ok());
+    ASSERT_TRUE(save(k.session, folder.at(""), 1).ok());
     if (k.at.tensor == 0) {  // the communicators of the other one end
-      const auto saved = save(k.session, folder.path, 2);
+      const auto saved = save(k.session, folder.at(""), 2);
       ASSERT_FALSE(saved.ok());
       EXPECT_EQ(saved.error().code, errc::peer_lost) << saved.error().line();
     }
   });
-  const auto names = io::checkpoint_folder(folder.path).list();
+  const auto names = io::checkpoint_folder(folder.at("")).list();
   ASSERT_EQ(names.size(), 1u);
   EXPECT_TRUE(io::load_checkpoint(names[0].path).ok());
   std::size_t files = 0;
-  for ([[maybe_unused]] const auto& f : std::filesystem::directory_iterator(folder.path)) ++files;
+  for ([[maybe_unused]] const auto& f : std::filesystem::directory_iterator(folder.at(""))) ++files;
   EXPECT_EQ(files, 2u);  // with the lock, and without a temporary file
 }
 
