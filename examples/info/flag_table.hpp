@@ -2,6 +2,7 @@
 /// Writes docs/FLAGS.md from the settings themselves.
 #include "../conform/command.hpp"
 #include "../embed/command.hpp"
+#include "../report/command.hpp"
 #include "../support/registry.hpp"
 #include "../tokenize/command.hpp"
 #include "../tp-smoke/command.hpp"
@@ -102,6 +103,7 @@ inline std::string flag_table() {
            detail::in_cell(std::string(f.meaning)) + " |\n";
   };
   section("embed", "[EMBEDDINGS.md](EMBEDDINGS.md) has examples", embed_program::flag_meanings);
+  section("report", "[REPORTS.md](REPORTS.md) shows what it makes", report_program::flag_meanings);
   section("tokenize", "Its commands are in its --help and in [TOKENIZERS.md](TOKENIZERS.md)", tokenize_program::flag_meanings);
   section("tp-smoke", "[DEVICES.md](DEVICES.md) says what it tests", tp_smoke_program::flag_meanings);
   r += "\n## Variables without a meaning\n\nOther transformer programs have these; here they are refused, with the reason.\n\n| variable | "

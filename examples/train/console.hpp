@@ -1,7 +1,7 @@
 #pragma once
-/// Sends a run's events to a progress bar or plain lines on stdout, JSON lines in a file, and the points of the plot.
+/// Sends a run's events to a progress bar or plain lines on stdout, the log of JSON lines, and the points of the plot.
 #include "../support/clock.hpp"
-#include "../support/line_file.hpp"
+#include "run_log.hpp"
 
 #include <isotope/train/event.hpp>
 #include <isotope/train/json_line.hpp>
@@ -21,11 +21,10 @@ namespace train_program {
 class console {
  public:
   /// @param width  of the terminal; 0: plain lines
-  /// @param json   may be null
-  console(int width, support::line_file* json) : width_(width), json_(json) {}
+  console(int width, run_log& log) : width_(width), log_(log) {}
 
   void operator()(const isotope::train::step_event& e) {
-    if (json_ != nullptr) json_->write(json_line(e));
+    if (log_.listens()) log_.write(json_line(e));
     curves.train.push_back({double(e.step), e.loss});
     pace_.add(e.ms / 1000);
     if (width_ == 0) {
@@ -44,14 +43,14 @@ class console {
     }
   }
   void operator()(const isotope::train::eval_event& e) {
-    if (json_ != nullptr) json_->write(json_line(e));
+    if (log_.listens()) log_.write(json_line(e));
     curves.validation.push_back({double(e.step), e.val_loss});
     bar_.val_loss = e.val_loss;
     print(plain_line(e));
   }
   void operator()(const isotope::train::checkpoint_event& e) { print(plain_line(e)); }
   void operator()(const isotope::train::done_event& e) {
-    if (json_ != nullptr) json_->write(json_line(e));
+    if (log_.listens()) log_.write(json_line(e));
     clear();
     bar_ = {};
     print(plain_line(e));
@@ -83,7 +82,7 @@ class console {
   }
 
   int width_;
-  support::line_file* json_;
+  run_log& log_;
   isotope::train::pace pace_;
   isotope::train::progress bar_;
   double drawn_ = 0;

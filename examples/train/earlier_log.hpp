@@ -26,18 +26,23 @@ inline double number_in(const isotope::io::json& event, std::string_view key) {
 
 }  // namespace detail
 
+/// What the log of a resumed run has already.
+struct earlier_log {
+  isotope::train::loss_curves curves;
+  std::string lines;
+};
+
 /// Cuts the log back to the steps that the checkpoint holds: a killed run may have logged more steps, which are repeated, and `done` was not its end.
 /// The log of a resumed run then equals that of an uninterrupted one. Lines that are not events, such as one cut short, are dropped, too.
 ///
 /// @param step  of the checkpoint
-/// @return      the losses of the remaining lines; none without a log
+/// @return      the remaining lines and their losses; none without a log
 /// @error       unreadable, write_failed (the log is unchanged)
-inline isotope::result<isotope::train::loss_curves> cut_log(const std::string& path, std::int64_t step) {
-  isotope::train::loss_curves curves;
+inline isotope::result<earlier_log> cut_log(const std::string& path, std::int64_t step) {
+  earlier_log log;
   const auto file = isotope::io::read_file(path);
-  if (!file && file.error().code == isotope::errc::not_found) return curves;
+  if (!file && file.error().code == isotope::errc::not_found) return log;
   if (!file) return file.error();
-  std::string kept;
   const std::string_view text = file->text();
   for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
     end = std::min(text.find('\n', at), text.size());
@@ -45,13 +50,13 @@ inline isotope::result<isotope::train::loss_curves> cut_log(const std::string& p
     const auto event = isotope::io::parse_json(line, path);
     const auto* kind = event ? event->find("event") : nullptr;
     if (kind == nullptr || !(detail::number_in(*event, "step") <= double(step))) continue;
-    kept.append(line) += '\n';
+    log.lines.append(line) += '\n';
     if (kind->text != "step" && kind->text != "eval") continue;
     const isotope::train::point p{detail::number_in(*event, "step"), detail::number_in(*event, kind->text == "step" ? "loss" : "val_loss")};
-    (kind->text == "step" ? curves.train : curves.validation).push_back(p);
+    (kind->text == "step" ? log.curves.train : log.curves.validation).push_back(p);
   }
-  if (auto r = isotope::io::write_file(path, kept); !r) return std::move(r).error();
-  return curves;
+  if (auto r = isotope::io::write_file(path, log.lines); !r) return std::move(r).error();
+  return log;
 }
 
 }  // namespace train_program

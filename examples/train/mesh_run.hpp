@@ -4,14 +4,12 @@
 #include "../support/exit_code.hpp"
 #include "../support/gpt_session.hpp"
 #include "../support/interrupt.hpp"
-#include "../support/line_file.hpp"
 #include "../support/output.hpp"
 #include "../support/run_ranks.hpp"
 #include "../support/terminal.hpp"
 #include "configuration.hpp"
 #include "console.hpp"
 #include "data_source.hpp"
-#include "earlier_log.hpp"
 #include "mesh_session.hpp"
 #include "rate.hpp"
 #include "run_parts.hpp"
@@ -79,22 +77,16 @@ inline int run_on_mesh(configuration& c, const data_source& data, const support:
   const std::int64_t begun = c.from ? c.from->contents.state.step : 0;
 
   const bool leads = team.first() == 0;
-  std::optional<support::line_file> json;
-  isotope::train::loss_curves earlier;
-  if (leads && !s.output.json.empty()) {
-    if (begun > 0) {
-      auto log = cut_log(s.output.json, begun);
-      if (support::failed(program, log, code)) return code;
-      earlier = *std::move(log);
-    }
-    auto file = support::line_file::open(s.output.json, begun > 0);
-    if (support::failed(program, file, code)) return code;
-    json = *std::move(file);
-    json->write(mesh_line(team, begun));
+  begun_log logged{run_log(false, {}), {}};
+  if (leads) {
+    auto opened = begin_log(c, model, begun);
+    if (support::failed(program, opened, code)) return code;
+    logged = *std::move(opened);
   }
-  console sink(support::terminal_width(), json ? &*json : nullptr);
-  sink.curves = std::move(earlier);
-  sink.curves.title = "isotope-train, " + title_of(c);
+  run_log& log = logged.log;
+  if (log.listens()) log.write(mesh_line(team, begun));
+  console sink(support::terminal_width(), log);
+  sink.curves = std::move(logged.curves);
   isotope::train::loop_profile profile;
   std::optional<isotope::train::done_event> ending;
   std::string last_line;
@@ -111,6 +103,7 @@ inline int run_on_mesh(configuration& c, const data_source& data, const support:
     const auto begin = begin_of(*session, c, identity, model);
     if (!begin) return begin.error();
     const isotope::train::run_state& state = begin->state;
+    if (rank.leads() && log.listens()) log.write(isotope::train::arena_line(session->plan(), state.step));
     if (first) {
       for (const std::string& line : begin->lines) sink.print(line);
       sink.print(first_line(c, data, "", model, session->planned_bytes()) + (rank.leads() ? " on each device" : ""));
@@ -138,16 +131,19 @@ inline int run_on_mesh(configuration& c, const data_source& data, const support:
   };
   const auto done = support::run_ranks(team, s.mesh, run_id_of(identity, team, begun), options, work);
   sink.clear();
-  if (json) {
-    auto closed = json->close();
-    if (done && support::failed(program, closed, code)) return code;
-  }
+  auto closed = log.close();
+  if (done && support::failed(program, closed, code)) return code;
   if (!s.watch.profile.empty() && leads)
     if (auto r = support::write_report(s.watch.profile, text_of(profile)); done && support::failed(program, r, code)) return code;
   if (const std::string path = plot_path(s); leads && !path.empty() && !sink.curves.train.empty()) {
     auto drawn = isotope::io::write_file(path, loss_plot(sink.curves));
     if (done && support::failed(program, drawn, code)) return code;
     if (drawn) sink.print("plot " + path);
+  }
+  if (leads && !s.output.report.empty()) {
+    auto written = write_run_page(s, sink.curves.title, log);
+    if (done && support::failed(program, written, code)) return code;
+    if (written) sink.print("page " + s.output.report);
   }
   if (support::failed(program, done, code)) return code;
   if (leads && !last_line.empty()) {

@@ -4,7 +4,6 @@
 #include "../support/exit_code.hpp"
 #include "../support/gpt_session.hpp"
 #include "../support/interrupt.hpp"
-#include "../support/line_file.hpp"
 #include "../support/output.hpp"
 #include "../support/plan_reports.hpp"
 #include "../support/report_file.hpp"
@@ -14,7 +13,6 @@
 #include "console.hpp"
 #include "data_source.hpp"
 #include "dispatch_bench.hpp"
-#include "earlier_log.hpp"
 #include "mesh_run.hpp"
 #include "rate.hpp"
 #include "run_parts.hpp"
@@ -52,15 +50,22 @@ isotope::result<isotope::train::done_event> train(Session& session, const data_s
 
 template <class Session, class Store>
 isotope::result<isotope::train::done_event> train_and_draw(Session& session, const data_source& data, Store& store, console& sink,
-                                                           const settings& s, isotope::train::run_state state) {
+                                                           run_log& log, const settings& s, isotope::train::run_state state) {
   const std::int64_t steps = trainer_options_of(s).steps - state.step;
-  watched_session<Session> watched(session, s.watch, steps);
-  auto done = s.watch.steps() ? train(watched, data, store, sink, s, state) : train(session, data, store, sink, s, state);
+  // A device that is given steps ahead of it loses by a step that is looked into: there --trace asks for the times.
+  const bool timed = !s.watch.trace.empty() || (!s.output.report.empty() && Session::frames == 1);
+  watched_session<Session> watched(session, s.watch, timed && log.listens() ? &log : nullptr, steps);
+  auto done = s.watch.steps() || timed ? train(watched, data, store, sink, s, state) : train(session, data, store, sink, s, state);
   if (auto r = watched.finish(); done && !r) return std::move(r).error();
   if (const std::string path = plot_path(s); !path.empty() && !sink.curves.train.empty()) {
     auto drawn = isotope::io::write_file(path, loss_plot(sink.curves));
     if (done && !drawn) return std::move(drawn).error();
     if (drawn) sink.print("plot " + path);
+  }
+  if (!s.output.report.empty()) {
+    auto written = write_run_page(s, sink.curves.title, log);
+    if (done && !written) return std::move(written).error();
+    if (written) sink.print("page " + s.output.report);
   }
   return done;
 }
@@ -107,22 +112,13 @@ inline int run(configuration c) {
     return support::interrupt_requested ? support::interrupted : support::success;
   }
 
-  std::optional<support::line_file> json;
-  isotope::train::loss_curves earlier;
-  if (!s.output.json.empty()) {
-    if (state.step > 0) {
-      auto log = cut_log(s.output.json, state.step);
-      if (support::failed(program, log, code)) return code;
-      earlier = *std::move(log);
-    }
-    auto file = support::line_file::open(s.output.json, state.step > 0);
-    if (support::failed(program, file, code)) return code;
-    json = *std::move(file);
-  }
+  auto begun = begin_log(c, model, state.step);
+  if (support::failed(program, begun, code)) return code;
+  run_log& log = begun->log;
+  if (log.listens()) log.write(isotope::train::arena_line(session->plan(), state.step));
 
-  console sink(support::terminal_width(), json ? &*json : nullptr);
-  sink.curves = std::move(earlier);
-  sink.curves.title = "isotope-train, " + title_of(c);
+  console sink(support::terminal_width(), log);
+  sink.curves = std::move(begun->curves);
   sink.print(first_line(c, *data, trained_of(*session, model), model, session->planned_bytes()));
   if (state.step > 0) sink.print("resumed after step " + std::to_string(state.step));
 
@@ -130,16 +126,14 @@ inline int run(configuration c) {
   isotope::result<isotope::train::done_event> done = isotope::train::done_event{};
   if (c.folder) {
     isotope::train::folder_store store(*c.folder, std::move(identity));
-    done = train_and_draw(*session, *data, store, sink, s, state);
+    done = train_and_draw(*session, *data, store, sink, log, s, state);
   } else {
     isotope::train::no_checkpoints store;
-    done = train_and_draw(*session, *data, store, sink, s, state);
+    done = train_and_draw(*session, *data, store, sink, log, s, state);
   }
   support::describe_end(program, s.diagnose, *session);
-  if (json) {
-    auto closed = json->close();
-    if (done && support::failed(program, closed, code)) return code;
-  }
+  auto closed = log.close();
+  if (done && support::failed(program, closed, code)) return code;
   if (support::failed(program, done, code)) return code;
   auto saved = save_model(*session, from, model, s.folder);
   if (support::failed(program, saved, code)) return code;

@@ -3,13 +3,17 @@
 #include "../support/exit_code.hpp"
 #include "../support/gpt_session.hpp"
 #include "../support/report_file.hpp"
+#include "../support/report_page.hpp"
 #include "configuration.hpp"
 #include "data_source.hpp"
+#include "earlier_log.hpp"
 #include "model_source.hpp"
+#include "run_log.hpp"
 #include "settings.hpp"
 
 #include <isotope/train/checkpointing.hpp>
 #include <isotope/train/decimal.hpp>
+#include <isotope/train/plan_lines.hpp>
 #include <isotope/train/trainer.hpp>
 
 #include <cstdint>
@@ -40,7 +44,8 @@ inline std::string plot_path(const settings& s) {
 
 /// Checks at the start that the output folders exist, not when the run ends.
 inline isotope::result<void> check_folders(const settings& s) {
-  for (const std::string* path : {&s.output.plot, &s.watch.dump_nodes, &s.watch.trace, &s.watch.profile, &s.watch.gradients})
+  for (const std::string* path :
+       {&s.output.plot, &s.output.report, &s.watch.dump_nodes, &s.watch.trace, &s.watch.profile, &s.watch.gradients})
     if (auto r = support::check_folder_of(*path == "-" ? "" : *path); !r) return r;
   return support::check_report_folders(s.diagnose);
 }
@@ -66,6 +71,37 @@ inline isotope::result<void> check_vocabulary(const configuration& c, std::int64
 inline std::string title_of(const configuration& c) {
   if (!c.loaded.size.empty()) return "size " + c.loaded.size;
   return c.loaded.value.folder.from.empty() ? "model of a folder" : "model of " + c.loaded.value.folder.from;
+}
+
+/// The log of a run, and the losses of the part before it if it is resumed.
+struct begun_log {
+  run_log log;
+  isotope::train::loss_curves curves;
+};
+
+/// Begins the log with what is known before the plan; that of a resumed run is cut back to the checkpoint first.
+/// @param step  finished before this process
+/// @error as cut_log, line_file::open
+inline isotope::result<begun_log> begin_log(const configuration& c, const support::trained_model& model, std::int64_t step) {
+  const output_settings& o = c.loaded.value.output;
+  earlier_log earlier;
+  if (step > 0 && !o.json.empty()) {
+    auto cut = cut_log(o.json, step);
+    if (!cut) return std::move(cut).error();
+    earlier = *std::move(cut);
+  }
+  begun_log b{run_log(!o.report.empty(), std::move(earlier.lines)), std::move(earlier.curves)};
+  b.curves.title = "isotope-train, " + title_of(c);
+  if (!o.json.empty())
+    if (auto r = b.log.open(o.json, step > 0); !r) return std::move(r).error();
+  if (b.log.listens()) b.log.write(run_line(c, title_of(c), model.parameters(), step));
+  return b;
+}
+
+/// Writes the page of --report. @error as write_page
+inline isotope::result<void> write_run_page(const settings& s, const std::string& title, const run_log& log) {
+  const support::page_run run{s.output.json.empty() ? title : s.output.json, log.kept()};
+  return support::write_page(s.output.report, {&run, 1});
 }
 
 /// How the plans of a run depend on its settings. Of several devices, each has its rows of a batch.

@@ -3,6 +3,7 @@
 #include "../support/clock.hpp"
 #include "../support/line_file.hpp"
 #include "../support/report_file.hpp"
+#include "run_log.hpp"
 #include "settings.hpp"
 
 #include <isotope/core/error.hpp>
@@ -12,6 +13,7 @@
 #include <isotope/train/mesh_tensors.hpp>
 #include <isotope/train/node_dump.hpp>
 #include <isotope/train/non_finite_node.hpp>
+#include <isotope/train/plan_lines.hpp>
 #include <isotope/train/session.hpp>
 #include <isotope/train/step_trace.hpp>
 
@@ -30,9 +32,10 @@ namespace train_program {
 
 template <isotope::train::ObservableSession Session> class watched_session {
  public:
-  /// @param steps  number of steps that this process will make
-  watched_session(Session& session, const watch_settings& watch, std::int64_t steps)
-      : session_(session), watch_(watch), traced_(steps < 2 ? 1 : 2) {}
+  /// @param kernels  gets the times of kernels of one step; may be null
+  /// @param steps    number of steps that this process will make
+  watched_session(Session& session, const watch_settings& watch, run_log* kernels, std::int64_t steps)
+      : session_(session), watch_(watch), kernels_(kernels), traced_(steps < 2 ? 1 : 2) {}
 
   isotope::step_report step(std::span<const isotope::batch> batches, const isotope::step_scalars& x) {
     ++steps_;
@@ -78,6 +81,7 @@ template <isotope::train::ObservableSession Session> class watched_session {
  private:
   Session& session_;
   const watch_settings& watch_;
+  run_log* kernels_;
   std::int64_t traced_, steps_ = 0;
   isotope::failure failed_;
   std::optional<support::line_file> gradients_;
@@ -89,11 +93,16 @@ template <isotope::train::ObservableSession Session> class watched_session {
       return reported(isotope::train::dump_nodes(session_, batches, x),
                       [&](const auto& dump) { return support::write_report(watch_.dump_nodes, text_of(dump, session_.plan())); });
     }
-    if (steps_ == traced_ && !watch_.trace.empty())
-      return reported(isotope::train::trace_step(session_, batches, x, support::seconds_now), [&](const auto& trace) {
-        return support::write_report(
-            watch_.trace, trace_json(trace, session_.plan(), std::string(program) + " step " + std::to_string(number_of(x, batches))));
-      });
+    if (steps_ == traced_ && (!watch_.trace.empty() || kernels_ != nullptr))
+      return reported(isotope::train::trace_step(session_, batches, x, support::seconds_now),
+                      [&](const auto& trace) -> isotope::result<void> {
+                        const isotope::plan_view& plan = session_.plan();
+                        if (kernels_ != nullptr)
+                          kernels_->write(isotope::train::kernels_line(kernel_times_of(trace, plan), number_of(x, batches)));
+                        if (watch_.trace.empty()) return {};
+                        return support::write_report(
+                            watch_.trace, trace_json(trace, plan, std::string(program) + " step " + std::to_string(number_of(x, batches))));
+                      });
     return session_.step(batches, x);
   }
   /// Returns the report of an inspected step after write(looked) has stored it.

@@ -23,6 +23,8 @@ def events(f, name):
 def test_json_lines_have_the_documented_keys_in_order(f):
     f.train(*RUN, "run", "--json", "out.jsonl").succeeded()
     keys = {
+        "run": ["event", "step", "program", "title", "parameters", "settings"],
+        "arena": ["event", "step", "bytes", "launches", "regions", "parts", "tensors"],
         "step": ["event", "step", "loss", "grad_norm", "lr", "ms", "tokens_per_s"],
         "eval": ["event", "step", "val_loss"],
         "done": ["event", "steps", "val_loss", "best_val_loss", "seconds", "planned_bytes", "measured_bytes"],

@@ -83,7 +83,7 @@ def test_console_and_log_say_how_the_devices_are_arranged(f):
     done = f.train(*RUN, "--devices", "4", "--tensor", "2", "--zero", "1", "--json", "log", "--plot", "loss.svg", "--profile", "profile").succeeded()
     assert "4 devices: data 2, tensor 2, zero 1, as threads of this process" in done.out, done.out
     assert re.search(r"^finished after step 12 ", done.out, re.M), done.out
-    first = json.loads(f.read("log").decode().splitlines()[0])
+    first = next(e for e in map(json.loads, f.read("log").decode().splitlines()) if e["event"] == "mesh")
     assert first == {"event": "mesh", "step": 0, "devices": 4, "data": 2, "tensor": 2, "zero": 1, "ranks": "threads"}, first
     assert b"<svg" in f.read("loss.svg") and b"step\t12" in f.read("profile")
     verbose = f.train("--batch", "4", "--steps", "1", "--devices", "2", "--verbose")

@@ -1,0 +1,57 @@
+#pragma once
+/// The JSON lines of a run: written to a file, kept for the report page, or both.
+#include "../support/line_file.hpp"
+#include "configuration.hpp"
+
+#include <isotope/core/error.hpp>
+#include <isotope/io/json_text.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace train_program {
+
+class run_log {
+ public:
+  /// @param keeps    for a page
+  /// @param earlier  the lines of the part before a resumed run, which the file still has
+  run_log(bool keeps, std::string earlier) : keeps_(keeps), kept_(keeps ? std::move(earlier) : std::string()) {}
+
+  /// @error as line_file::open
+  isotope::result<void> open(const std::string& path, bool append) {
+    auto file = support::line_file::open(path, append);
+    if (!file) return std::move(file).error();
+    file_ = *std::move(file);
+    return {};
+  }
+  bool listens() const { return file_.has_value() || keeps_; }
+  void write(std::string_view line) {
+    if (file_) file_->write(line);
+    if (keeps_) kept_.append(line) += '\n';
+  }
+  const std::string& kept() const { return kept_; }
+  /// @error write_failed: some line is missing
+  isotope::result<void> close() { return file_ ? file_->close() : isotope::result<void>(); }
+
+ private:
+  std::optional<support::line_file> file_;
+  bool keeps_;
+  std::string kept_;
+};
+
+/// {"event":"run","step":..,"program":..,"title":..,"parameters":..,"settings":[{"key":..,"value":..,"origin":..}]}: every setting with the layer that set it.
+/// @param step  finished before this process
+inline std::string run_line(const configuration& c, const std::string& title, std::int64_t parameters, std::int64_t step) {
+  using isotope::io::json_string;
+  std::string r = R"({"event":"run","step":)" + std::to_string(step) + R"(,"program":)" + json_string(program) + R"(,"title":)" +
+                  json_string(title) + R"(,"parameters":)" + std::to_string(parameters) + R"(,"settings":[)";
+  for (const isotope::config::setting& s : c.loaded.settings)
+    r += std::string(r.back() == '[' ? "" : ",") + R"({"key":)" + json_string(s.key) + R"(,"value":)" + s.value + R"(,"origin":)" +
+         json_string(s.origin) + "}";
+  return r + "]}";
+}
+
+}  // namespace train_program
