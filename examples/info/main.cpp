@@ -3,6 +3,7 @@
 #include "../support/machine.hpp"
 #include "../support/output.hpp"
 #include "../support/version.hpp"
+#include "calibrate.hpp"
 #include "flag_table.hpp"
 #include "inspect.hpp"
 #include "plan.hpp"
@@ -91,6 +92,7 @@ int guarded_main(int argc, char** argv) {
   if (std::find_if(arguments.begin(), arguments.end(), [](const auto& a) { return a == "--help" || a == "-h"; }) != arguments.end())
     return print(isotope::config::flag_help({}, switches, info_program::words_of_help())), support::success;
   if (!arguments.empty() && arguments[0] == "inspect") return info_program::inspect({arguments.begin() + 1, arguments.end()});
+  if (!arguments.empty() && arguments[0] == "calibrate") return info_program::calibrate({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "plan") return info_program::plan_memory({arguments.begin() + 1, arguments.end()});
   int code = support::success;
   const auto flags = isotope::config::read_flags(arguments, {}, switches);
