@@ -1,5 +1,8 @@
-/// bench_mesh SIZE BATCH LENGTH DATA TENSOR [STEPS] [--zero] [--bucket MIB] [--reduced accumulation]: training steps of a GPT on DATA x TENSOR devices of this machine, of
+/// bench_mesh SIZE BATCH LENGTH DATA TENSOR [STEPS] [--zero] [--bucket MIB] [--reduced accumulation] [--apart] [--in-order]
+/// [--usual-priority] [--sums-late]: training steps of a GPT on DATA x TENSOR devices of this machine, of
 /// the backend of this build, BATCH rows of LENGTH random tokens for each data index: median milliseconds, tokens per second of all, and memory of a device.
+/// --apart: the devices train at the same time and exchange nothing. On cuda, --in-order: exchanges run beside nothing; --usual-priority: their blocks wait as others
+/// do. --sums-late: work that could run while a tensor group adds up stays where it was traced (training_options::overlap).
 /// On cpu, the devices are threads; on cuda they are GPUs, which communicate by NCCL (set NCCL_NVLS_ENABLE=0, NCCL_ALGO and NCCL_PROTO).
 #include <isotope/comm/mesh.hpp>
 #include <isotope/comm/thread_group.hpp>
@@ -36,6 +39,7 @@ struct asked {
   std::string_view name;
   int batch = 1, length = 1, steps = 20;
   iso::training_options options;
+  bool apart = false, in_order = false, usual_priority = false;
 };
 
 /// Trains on one rank, and gives the milliseconds of each step after a third of a second.
@@ -63,6 +67,7 @@ iso::result<std::vector<double>> train(Device& device, const iso::dynamic_plan& 
     if (i >= warm) times.push_back(1e3 * (bench::seconds() - before));
   }
   gibibytes = double(s->planned_bytes()) / (1 << 30);
+  std::sort(times.begin(), times.end());
   return times;
 }
 
@@ -85,7 +90,7 @@ int run(const asked& a, const iso::dynamic_plan& plan, Groups& groups, const Ope
       announce(r, *device);
       auto c = groups.join(r);
       if (!c) return failed(c.error());
-      device->join(c->groups());
+      if (!a.apart) device->join(c->groups());
       double own_memory = 0, own_loss = 0;
       auto t = train(*device, plan, a, mesh.position_of(r).data, own_memory, own_loss);
       if (!t) {
@@ -98,21 +103,31 @@ int run(const asked& a, const iso::dynamic_plan& plan, Groups& groups, const Ope
   for (auto& t : threads) t.join();
   if (wrong != 0) return wrong;
   std::vector<double>& ms = times[0];
-  std::sort(ms.begin(), ms.end());
   const double median = ms[ms.size() / 2];
   std::printf(
       "%s %s %.*s B=%d T=%d data %d tensor %d zero %d: %.3f ms/step (least %.3f), %.0f tokens/s, loss %.4f, %.2f GiB planned on a device\n",
       std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), int(a.name.size()), a.name.data(), a.batch,
       a.length, mesh.data, mesh.tensor, a.options.zero, median, ms[0], double(a.batch) * a.length * mesh.data / median * 1e3, loss,
       gibibytes);
+  for (std::size_t r = 0; r < times.size() && a.apart; ++r)
+    std::printf("  device %d by itself: %.3f ms/step (least %.3f)\n", int(r), times[r][times[r].size() / 2], times[r][0]);
   return 0;
 }
 
+/// Sets what a backend has of these.
+template <class Diagnostics> void diagnose(const asked& a, Diagnostics& d) {
+  if constexpr (requires { d.exchanges_in_order; }) d.exchanges_in_order = a.in_order;
+  if constexpr (requires { d.usual_priority; }) d.usual_priority = a.usual_priority;
+}
+
 int measure_mesh(const asked& a, const iso::dynamic_plan& plan) {
-  const auto open = [](int rank) {
-    return iso::device<target>::open({.threads = on_cuda ? 0 : 1,
-                                      .name = on_cuda ? std::to_string(rank) : "",
-                                      .cache = std::getenv("ISOTOPE_CACHE") != nullptr ? std::getenv("ISOTOPE_CACHE") : ""});
+  const auto open = [&a](int rank) {
+    typename iso::device<target>::options o;
+    o.threads = on_cuda ? 0 : 1;
+    o.name = on_cuda ? std::to_string(rank) : "";
+    o.cache = std::getenv("ISOTOPE_CACHE") != nullptr ? std::getenv("ISOTOPE_CACHE") : "";
+    diagnose(a, o.diagnose);
+    return iso::device<target>::open(o);
   };
   const auto threads = [](const std::string&, const std::vector<int>& members) {
     return std::make_unique<iso::thread_group>(int(members.size()), iso::thread_group_options{.timeout_seconds = 120});
@@ -147,7 +162,9 @@ int measure_mesh(const asked& a, const iso::dynamic_plan& plan) {
 int main(int argc, char** argv) {
   const auto usage = [] {
     return std::fprintf(stderr,
-                        "usage: bench_mesh SIZE BATCH LENGTH DATA TENSOR [STEPS] [--zero] [--bucket MIB] [--reduced accumulation]\n"),
+                        "usage: bench_mesh SIZE BATCH LENGTH DATA TENSOR [STEPS] [--zero] [--bucket MIB] [--reduced accumulation] "
+                        "[--apart] [--in-order] "
+                        "[--usual-priority] [--sums-late]\n"),
            2;
   };
   if (argc < 6) return usage();
@@ -165,9 +182,15 @@ int main(int argc, char** argv) {
     const std::string_view flag = argv[i];
     if (flag == "--zero") a.options.zero = 1;
     if (flag == "--bucket" && i + 1 < argc) a.options.bucket_bytes = std::int64_t(std::atoi(argv[i + 1])) << 20;
+    if (flag == "--apart") a.apart = true;
+    if (flag == "--in-order") a.in_order = true;
+    if (flag == "--usual-priority") a.usual_priority = true;
+    if (flag == "--sums-late") a.options.overlap = false;
     if (flag == "--reduced") a.options.reduced = iso::reduced_format::accumulation;
   }
-  auto plan = iso::plan_training<target>(iso::model::gpt_loss_of{a.size, a.batch, a.length}, a.options);
+  iso::training_options planned = a.options;
+  if (a.apart) planned.mesh = {};
+  auto plan = iso::plan_training<target>(iso::model::gpt_loss_of{a.size, a.batch, a.length}, planned);
   if (!plan) return fail(plan.error());
   return measure_mesh(a, *plan);
 }

@@ -22,13 +22,19 @@ struct layout {
   int data = 1, tensor = 1, zero = 0;
   optimizer_kind optimizer = optimizer_kind::adamw;
   grouping group = nullptr;
+  int heads = size.heads, width = size.width;
   training_options options() const {
     auto o = mesh_of(data, tensor, zero);
     o.optimizer = optimizer;
     o.group = group;
     return o;
   }
-  template <class T> dynamic_plan plan() const { return planned<T>(model::gpt_loss_of{size, all_rows / data, 16}, options()); }
+  template <class T> dynamic_plan plan() const {
+    model::gpt of = size;
+    of.heads = heads;
+    of.width = width;
+    return planned<T>(model::gpt_loss_of{of, all_rows / data, 16}, options());
+  }
   friend std::ostream& operator<<(std::ostream& o, const layout& l) {
     return o << "data " << l.data << " tensor " << l.tensor << " zero " << l.zero;
   }
@@ -136,6 +142,12 @@ template <class T> void expect_any_mesh_to_go_on(const std::vector<layout>& from
 
 TEST(mesh_checkpoint, is_restored_on_any_mesh_with_every_bit) {
   expect_any_mesh_to_go_on<f32_target>({{1, 2}, {2, 1, 0}, {2, 1, 1}}, {{1, 1}, {2, 1, 0}, {2, 1, 1}, {1, 2}, {2, 2, 0}, {2, 2, 1}});
+}
+// A device has two heads, and the other one and one of zeros, which no file may hold.
+TEST(mesh_checkpoint, holds_no_heads_of_zeros) {
+  layout one{1, 1}, two{1, 2}, four{2, 2, 1};
+  for (layout* l : {&one, &two, &four}) l->heads = 3, l->width = 24;
+  expect_any_mesh_to_go_on<f32_target>({one, two}, {one, two, four});
 }
 TEST(mesh_checkpoint, is_restored_with_the_masters_of_bf16) {
   expect_any_mesh_to_go_on<bf16_target>({{2, 1, 1}, {1, 2}}, {{1, 1}, {2, 1, 0}, {2, 2, 1}});

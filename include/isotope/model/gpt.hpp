@@ -74,9 +74,9 @@ template <Machine M> constexpr tensor<M> positions(const cached_sequences<M>& of
 /// x = x + c_proj(attention(c_attn(ln_1(x)))), then x = x + mlp(ln_2(x)).  x (..., C). Dropout applies to both branches.
 template <Machine M, class Tokens> constexpr tensor<M> gpt_block(scope<M> s, const gpt& g, tensor<M> x, const Tokens& of) {
   const linear_deviations d(g.width, g.layers);
-  const auto heads = nn::parallel::columns({g.width, g.width, g.width});
+  const auto heads = nn::parallel::columns({g.width, g.width, g.width}, g.heads);
   const auto qkv = nn::linear(s / "attn.c_attn", nn::layer_norm(s / "ln_1", x), 3 * g.width, d.linear, true, heads);
-  const auto a = nn::linear(s / "attn.c_proj", attend(of, s / "attn", g, qkv), g.width, d.residual, true, nn::parallel::rows());
+  const auto a = nn::linear(s / "attn.c_proj", attend(of, s / "attn", g, qkv), g.width, d.residual, true, nn::parallel::rows(g.heads));
   x = x + dropout(a, g.dropout);
   return x + dropout(nn::mlp(s / "mlp", nn::layer_norm(s / "ln_2", x), 4 * g.width, d.linear, d.residual), g.dropout);
 }

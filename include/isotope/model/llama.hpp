@@ -105,8 +105,8 @@ template <Machine M, class Tokens> constexpr tensor<M> llama_block(scope<M> s, c
   const auto attn = s / "self_attn";
   const std::int64_t q = std::int64_t(g.heads) * g.head_size, kv = std::int64_t(g.kv_heads) * g.head_size;
   const auto qkv = nn::linear(attn / "qkv_proj", nn::rms_norm(s / "input_layernorm", x, g.epsilon), q + 2 * kv, d.linear, g.qkv_bias,
-                              nn::parallel::columns({q, kv, kv}));
-  x = x + nn::linear(attn / "o_proj", attend(of, attn, g, qkv), g.width, d.residual, false, nn::parallel::rows());
+                              nn::parallel::columns({q, kv, kv}, g.kv_heads));
+  x = x + nn::linear(attn / "o_proj", attend(of, attn, g, qkv), g.width, d.residual, false, nn::parallel::rows(g.kv_heads));
   const auto y = nn::rms_norm(s / "post_attention_layernorm", x, g.epsilon);
   const auto [gate, up] =
       split<2>(nn::linear(s / "mlp.gate_up_proj", y, 2 * g.hidden, d.linear, false, nn::parallel::columns({g.hidden, g.hidden})));

@@ -15,16 +15,19 @@ namespace isotope::nn {
 /// rows:    each device multiplies its columns of x by the weight's; the products are added up, and then the bias is added.
 /// whole:   each device computes the whole layer.
 /// One that is divided by columns and one by rows take one all_reduce forward and one backward.
+///
+/// Columns of heads consist of `units`, of which each device gets whole ones: heads, or key-value heads with their queries. Where units do not divide, the last device
+/// has fewer, and zeros in place of the others, which stay zeros; the rows of the next layer have the same units.
 /// Source: Shoeybi et al. 2019, arXiv:1909.08053, section 3.
 struct parallel {
   enum class kind : std::uint8_t { whole, columns, rows } how = kind::whole;
   axis_split groups{};  // of the columns of y; none: they are one group
 
   static constexpr parallel columns() { return {kind::columns, axis_split::along(0)}; }
-  static constexpr parallel columns(std::initializer_list<std::int64_t> groups) {
-    return {kind::columns, axis_split::in_groups(0, groups)};
+  static constexpr parallel columns(std::initializer_list<std::int64_t> groups, std::int64_t units = 0) {
+    return {kind::columns, axis_split::in_groups(0, groups).in_units(units)};
   }
-  static constexpr parallel rows() { return {kind::rows, axis_split::along(1)}; }
+  static constexpr parallel rows(std::int64_t units = 0) { return {kind::rows, axis_split::along(1).in_units(units)}; }
 
   /// Of the weight (out, in), and of the bias (out).
   constexpr axis_split of_weight() const { return groups; }

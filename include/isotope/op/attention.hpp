@@ -15,7 +15,7 @@ struct attention_shape {
   using constants = attention_constants;
   static constexpr int operands(const constants& c) { return (c.packed ? 1 : 3) + (c.masked ? 1 : 0); }
   static constexpr bool random(const attributes& a) { return constants::of(a).dropout > 0; }
-  /// Heads may be divided, queries, keys and values alike. With dropout, the first batch on a rank is number data index x B of all.
+  /// Heads may be divided, queries, keys and values alike; where they do not divide, by units of a key-value head and its queries (axis_split::units). With dropout, the first batch on a rank is number data index x B of all.
   static constexpr void shard(sharding& s) {
     auto c = constants::of(s.attr);
     const int tensors = c.packed ? 1 : 3;
@@ -25,7 +25,10 @@ struct attention_shape {
       return;
     }
     message m;
-    if (c.heads % s.parts() != 0 || c.kv_heads % s.parts() != 0) {
+    int some = 0;
+    while (!s.divided(some)) ++some;
+    const std::int64_t units = s.along(some).units == c.kv_heads ? c.kv_heads : 0, queries = c.heads / c.kv_heads;
+    if (units == 0 && (c.heads % s.parts() != 0 || c.kv_heads % s.parts() != 0)) {
       m << c.heads << " heads and " << c.kv_heads << " key-value heads do not divide by tensor " << s.parts()
         << ": choose a divisor of both";
       s.require(false, m.view());
@@ -35,12 +38,13 @@ struct attention_shape {
                        all[3] = {c.heads * D, c.kv_heads * D, c.kv_heads * D};
     for (int k = 0; k < tensors; ++k) {
       auto want = c.packed ? axis_split::in_groups(2, {all[0], all[1], all[2]}) : axis_split::whole(2, all[k]);
-      if (!s.require(s.divided(k) && s.along(k) == want, "queries, keys and values must be divided by heads, each a group of its own"))
+      if (!s.require(s.divided(k) && s.along(k) == want.in_units(units),
+                     "queries, keys and values must be divided by heads, each a group of its own"))
         return;
     }
     if (!s.require(!c.masked || !s.divided(tensors), "the mask is divided")) return;
-    c.heads /= s.parts();
-    c.kv_heads /= s.parts();
+    c.kv_heads = (c.kv_heads + s.parts() - 1) / s.parts();
+    c.heads = queries * c.kv_heads;
     s.attr = c;
   }
   /// In a plan, first_head holds B; it becomes the number of the first head on a rank.
@@ -133,8 +137,8 @@ struct attention : attention_shape {
     attention_shape::shard(s);
     if (s.all_whole()) return;
     const std::int64_t D = s.dims(0)[2] / (c.packed ? c.heads + 2 * c.kv_heads : c.heads);
-    s.yield_divided(0, axis_split::whole(2, c.heads * D));
-    s.yield_divided(1, axis_split::whole(1, c.heads));
+    s.yield_divided(0, axis_split::whole(2, c.heads * D).in_units(s.along(0).units));
+    s.yield_divided(1, axis_split::whole(1, c.heads).in_units(s.along(0).units));
   }
   static constexpr void gradient(pullback& g) {
     std::array<std::int32_t, max_inputs> in{};

@@ -34,11 +34,12 @@ struct concat {
     const auto axis = int(constants::of(s.attr).axis);
     int like = 0;
     while (!s.divided(like)) ++like;
-    axis_split all{.axis = s.along(like).axis};
+    axis_split all{.axis = s.along(like).axis, .units = s.along(like).units};
     for (int k = 0; k < s.inputs(); ++k) {
       if (!s.divided(k) && !s.require(divide_constant(s, k, s.along(like)), "some operands are divided and others are whole")) return;
       const axis_split& one = s.along(k);
-      const bool joins = one.axis == axis && one.axis == all.axis && !one.padded && all.groups + one.groups <= max_split_groups;
+      const bool joins =
+          one.axis == axis && one.axis == all.axis && one.units == all.units && !one.padded && all.groups + one.groups <= max_split_groups;
       if (!s.require(joins || (all.axis != axis && one == s.along(like)), "operands are divided in different ways")) return;
       for (int g = 0; joins && g < one.groups; ++g) all.sizes[std::size_t(all.groups++)] = one.sizes[std::size_t(g)];
     }

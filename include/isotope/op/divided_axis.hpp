@@ -31,7 +31,7 @@ constexpr axis_split reshaped_split(const axis_split& s, const reshaped_axis& r,
   if (r.axis < 0 || (s.padded && (r.times != 1 || r.over != 1))) return {};
   for (int g = 0; g < y.groups && !s.padded; ++g) {
     auto& n = y.sizes[std::size_t(g)];
-    if (n % r.over != 0 || n / r.over * r.times % parts != 0) return {};
+    if (n % r.over != 0 || n / r.over * r.times % (s.units > 0 ? s.units : parts) != 0) return {};
     n = n / r.over * r.times;
   }
   return y;
@@ -43,12 +43,12 @@ struct group_range {
   std::int64_t before = 0;
   static constexpr group_range of(const axis_split& s, std::int64_t first, std::int64_t length, int parts) {
     group_range r;
-    axis_split part{.axis = s.axis};
+    axis_split part{.axis = s.axis, .units = s.units};
     std::int64_t at = 0;
     for (int g = 0; g < s.groups; ++g) {
       const std::int64_t n = s.sizes[std::size_t(g)];
       if (at >= first && at + n <= first + length) part.sizes[std::size_t(part.groups++)] = n;
-      if (at + n <= first) r.before += n / parts;
+      if (at + n <= first) r.before += s.padded ? n / parts : s.piece(g, parts);
       at += n;
     }
     if (!s.padded && part.size() == length) r.along = part;

@@ -15,6 +15,7 @@
 #include "../op/matmul.hpp"
 #include "differentiate.hpp"
 #include "options.hpp"
+#include "overlap.hpp"
 
 namespace isotope {
 
@@ -89,6 +90,7 @@ class distributor {
     if (!s.divides() || !t_.ok()) return;
     value& v = at(p.value);
     message m;
+    if (!s.pads_units(mesh_.tensor)) s.units = 0;
     if (s.padded) {
       const std::int64_t rows = s.size(), least = (rows + mesh_.tensor - 1) / mesh_.tensor;
       s.each = (least + multiple_ - 1) / multiple_ * multiple_;
@@ -176,6 +178,8 @@ class distributor {
     grow();
     if (!t_.ok()) return;
     if (!s.error.empty()) return fail(n, s.error.view());
+    if (!pads_with_zeros(n, s))
+      return fail(n, "what it gives for heads of zeros, which fill up those of the last device, might not be zero");
     if (n.op->draws(n.attr) && !(s.attr == n.attr) && !counts_globally(n))
       return fail(n, "this target's kernel draws by the elements of one device: use cpu, or no dropout");
     for (int k = 0; k < n.outputs(); ++k) {
@@ -195,6 +199,20 @@ class distributor {
     n.attr = s.attr;
     infer(n);
     t_.g.nodes.push_back(n);
+  }
+  /// Whether outputs of n are zero in units that pad an axis, as all operands are.
+  static constexpr bool pads_with_zeros(const node& n, const sharding& s) {
+    bool pads = false;
+    for (int k = 0; k < n.outputs(); ++k) pads = pads || (s.to[std::size_t(k)].is_divided() && s.to[std::size_t(k)].along.units > 0);
+    if (!pads || n.op->kind == op_kind::view || n.op->moves) return true;
+    if (n.op->constant) return s.attr.scalar() == 0;
+    for (int k = 0; n.op == &info<op::add> && k < n.inputs(); ++k)
+      if (!s.divided(k)) return false;
+    constexpr std::string_view zero_for_zeros[]{"add", "scale", "mul",     "cast",      "copy",           "concat",   "matmul",
+                                                "sum", "rope",  "dropout", "attention", "attention_grad", "rms_norm", "rms_norm_grad"};
+    for (const auto name : zero_for_zeros)
+      if (n.op->name == name) return true;
+    return false;
   }
   /// Nothing reads the outputs of n.
   constexpr void forget(const node& n) {
@@ -332,6 +350,7 @@ constexpr std::int32_t distribute(tape& t, const training_options& o, std::int32
   const auto block = t.block;
   const auto r = plan_detail::distributor(t, o, multiple).run(result);
   t.block = block;
+  if (o.overlap && o.mesh.tensor > 1 && t.ok()) plan_detail::overlap_sums(t.g);
   return r;
 }
 

@@ -78,7 +78,7 @@ result<void> for_masters(const std::vector<owned_piece>& kept, const plan_view& 
 struct piece_run {
   std::int64_t here = 0, whole = 0, count = 0;
 };
-/// Calls f(piece_run) for all elements of a slot that rank `tensor` of its group holds, in ascending order. Rows that pad a divided table are left out.
+/// Calls f(piece_run) for all elements of a slot that rank `tensor` of its group holds, in ascending order. Rows that pad a divided table, and units of zeros, are left out.
 template <class F> constexpr void for_piece_runs(const slot& s, int tensor, const F& f) {
   if (!s.pieces.divides()) return f(piece_run{0, 0, s.dims.count()});
   const axis_split& a = s.pieces.along;
@@ -88,7 +88,7 @@ template <class F> constexpr void for_piece_runs(const slot& s, int tensor, cons
   for (std::int64_t o = 0; o < outer; ++o) {
     std::int64_t here = o * s.dims[a.axis], whole = o * a.size();
     for (int g = 0; g < a.groups; ++g) {
-      const std::int64_t size = a.sizes[std::size_t(g)], each = a.each > 0 ? a.each : size / s.pieces.parts, left = size - each * tensor;
+      const std::int64_t size = a.sizes[std::size_t(g)], each = a.piece(g, s.pieces.parts), left = size - each * tensor;
       const std::int64_t n = left < 0 ? 0 : left < each ? left : each;
       if (n > 0) f(piece_run{here * inner, (whole + each * tensor) * inner, n * inner});
       here += each;

@@ -73,6 +73,9 @@ struct training_options {
   device_mesh mesh{};
   int zero = 0;  // 1: each data index keeps and updates a part of the weights' masters and moments (ZeRO-1); the same bits as 0
   reduced_format reduced = reduced_format::program;
+  /// With a tensor group: work that does not need a sum of activations is put behind the begin of the sum, so that devices which can run both at the same time do
+  /// (plan/overlap.hpp). It changes no bit.
+  bool overlap = true;
   std::int64_t bucket_bytes =
       std::int64_t(25)
       << 20;  // of gradients that one collective of the data group takes, at least; a bucket is sent when its last is known

@@ -20,12 +20,12 @@ inline bool is_chain(const std::vector<dispatch>& all) {
   return bytes >= std::int64_t(all.size()) * 4'000'000;
 }
 
-/// Exchanges between ranks run beside other work, and one after the other: every rank starts them in the same order.
-inline dispatch_edges graph_edges(const std::vector<dispatch>& all) {
+/// Exchanges between ranks run beside other work, and one after the other: every rank starts them in the same order. `exchanges_in_order`: beside nothing.
+inline dispatch_edges graph_edges(const std::vector<dispatch>& all, bool exchanges_in_order = false) {
   const bool chain = is_chain(all);
-  return plan_edges(all, [chain](const dispatch& a, const dispatch& b) {
+  return plan_edges(all, [chain, exchanges_in_order](const dispatch& a, const dispatch& b) {
     const bool first = exchanges(a), second = exchanges(b);
-    if (first || second) return first && second;
+    if (first || second) return exchanges_in_order || (first && second);
     return chain || (fills_device(a) && fills_device(b));
   });
 }

@@ -81,7 +81,7 @@ struct plan_recorder {
     const std::vector<dispatch> inner(all.begin() + std::ptrdiff_t(copies_in(all)), all.end() - std::ptrdiff_t(copies_out(all)));
     for (const dispatch& d : inner)
       if (!whole && d.product.batches > 0) products.push_back(d.product);
-    auto waits = graph_edges(inner);
+    auto waits = graph_edges(inner, device->options.diagnose.exchanges_in_order);
     drop_edge(waits, device->options.diagnose.drop_barrier);
     const auto early = device->options.diagnose.no_early_start ? std::vector<std::uint8_t>(inner.size(), 0)
                                                                : early_starts(inner, waits, device->physical().limits);
