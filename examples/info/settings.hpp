@@ -19,7 +19,8 @@ inline isotope::config::help_words words_of_help() {
   words.closing =
       "isotope-info inspect FILE lists the tensors and notes of a safetensors file, a checkpoint's among them.\n"
       "isotope-info plan SIZE BATCH LENGTH gives the memory that training a GPT takes, without a device.\n"
-      "isotope-info calibrate FOLDER [SIZE BATCH LENGTH] measures the device, keeps the figures in FOLDER, and predicts a training step from them.";
+      "isotope-info calibrate FOLDER [SIZE BATCH LENGTH] measures the device, keeps the figures in FOLDER, and predicts a training step "
+      "from them.";
   words.meanings = {{"flags", "every flag and variable of every program, as in docs/FLAGS.md"},
                     {"kernels", "every kernel: op, precision, set; where kernels are shaders, also the variants of each"},
                     {"version", "what the program was built from"},
