@@ -28,7 +28,7 @@ TEST(padded_heads, give_a_gpt_with_dropout_the_gradients_and_losses_of_one_devic
 TEST(padded_heads, give_llamas_the_gradients_and_losses_of_one_device) {
   model::llama norms = grouped, plain = grouped;
   norms.qk_norm = true;
-  plain.kv_heads = 6, plain.heads = 6, plain.hidden = 44, plain.qkv_bias = true;
+  plain.kv_heads = 7, plain.heads = 7, plain.hidden = 44, plain.qkv_bias = true;
   for (const auto& [size, n] : {std::pair(grouped, 2), std::pair(norms, 2), std::pair(plain, 4)}) {
     const model::llama_loss_of llama{size, 3, 16};
     expect_same_training(train_on_mesh<f32_target>(llama, {mesh_of(1, n), 5}), train_on_mesh<f32_target>(llama, {mesh_of(1, 1), 5}));
