@@ -1,8 +1,7 @@
-/// bench_mesh SIZE BATCH LENGTH DATA TENSOR [STEPS] [--zero] [--bucket MIB] [--reduced accumulation] [--apart] [--in-order]
-/// [--usual-priority] [--sums-late]: training steps of a GPT on DATA x TENSOR devices of this machine, of
-/// the backend of this build, BATCH rows of LENGTH random tokens for each data index: median milliseconds, tokens per second of all, and memory of a device.
-/// --apart: the devices train at the same time and exchange nothing. On cuda, --in-order: exchanges run beside nothing; --usual-priority: their blocks wait as others
-/// do. --sums-late: work that could run while a tensor group adds up stays where it was traced (training_options::overlap).
+/// bench_mesh SIZE BATCH LENGTH DATA TENSOR [STEPS] [--zero] [--bucket MIB] [--reduced accumulation] [--apart] [--in-order] [--sums-late]: training
+/// steps of a GPT on DATA x TENSOR devices of this machine, of the backend of this build, BATCH rows of LENGTH random tokens for each data index: median
+/// milliseconds, tokens per second of all, and memory of a device. --apart: the devices train at the same time and exchange nothing. --in-order, on cuda:
+/// exchanges run beside nothing. --sums-late: work that could run while a tensor group adds up stays where it was traced (training_options::overlap).
 /// On cpu, the devices are threads; on cuda they are GPUs, which communicate by NCCL (set NCCL_NVLS_ENABLE=0, NCCL_ALGO and NCCL_PROTO).
 #include <isotope/comm/mesh.hpp>
 #include <isotope/comm/thread_group.hpp>
@@ -39,7 +38,7 @@ struct asked {
   std::string_view name;
   int batch = 1, length = 1, steps = 20;
   iso::training_options options;
-  bool apart = false, in_order = false, usual_priority = false;
+  bool apart = false, in_order = false;
 };
 
 /// Trains on one rank, and gives the milliseconds of each step after a third of a second.
@@ -117,7 +116,6 @@ int run(const asked& a, const iso::dynamic_plan& plan, Groups& groups, const Ope
 /// Sets what a backend has of these.
 template <class Diagnostics> void diagnose(const asked& a, Diagnostics& d) {
   if constexpr (requires { d.exchanges_in_order; }) d.exchanges_in_order = a.in_order;
-  if constexpr (requires { d.usual_priority; }) d.usual_priority = a.usual_priority;
 }
 
 int measure_mesh(const asked& a, const iso::dynamic_plan& plan) {
@@ -163,8 +161,7 @@ int main(int argc, char** argv) {
   const auto usage = [] {
     return std::fprintf(stderr,
                         "usage: bench_mesh SIZE BATCH LENGTH DATA TENSOR [STEPS] [--zero] [--bucket MIB] [--reduced accumulation] "
-                        "[--apart] [--in-order] "
-                        "[--usual-priority] [--sums-late]\n"),
+                        "[--apart] [--in-order] [--sums-late]\n"),
            2;
   };
   if (argc < 6) return usage();
@@ -184,7 +181,6 @@ int main(int argc, char** argv) {
     if (flag == "--bucket" && i + 1 < argc) a.options.bucket_bytes = std::int64_t(std::atoi(argv[i + 1])) << 20;
     if (flag == "--apart") a.apart = true;
     if (flag == "--in-order") a.in_order = true;
-    if (flag == "--usual-priority") a.usual_priority = true;
     if (flag == "--sums-late") a.options.overlap = false;
     if (flag == "--reduced") a.options.reduced = iso::reduced_format::accumulation;
   }

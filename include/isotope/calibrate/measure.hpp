@@ -16,9 +16,9 @@ namespace isotope {
 
 namespace calibrate_detail {
 
-/// One model for every measurement, so that programs contain one tracer. Its result is small, since results are copied to the host.
+/// One model for every measurement, so that programs contain one tracer. Its result is small but for `whole`, since results are copied to the host.
 struct probe {
-  enum class kind : std::uint8_t { product, attention, attention_grad, scale, gelu, dropout, chain, apart } what;
+  enum class kind : std::uint8_t { product, attention, attention_grad, scale, whole, gelu, dropout, chain, apart } what;
   std::int64_t rows = 1, inner = 1, columns = 1;
 
   static constexpr int heads = 12, head_size = 64, small_steps = 64;
@@ -37,6 +37,7 @@ struct probe {
         return first(tensor<M>{s.machine, g.out[0]});
       }
       case kind::scale: return first(scale(s.param("x", {rows, inner}, init::ones), 2));
+      case kind::whole: return scale(s.param("x", {rows, inner}, init::ones), 2);
       case kind::gelu: return first(gelu(s.param("x", {rows, inner}, init::ones)));
       case kind::dropout:
         return first(apply<op::dropout>(place::current(), op::dropout::constants{.p = 0.5}, s.param("x", {rows, inner}, init::ones)));
@@ -134,20 +135,10 @@ result<calibration> measure_device(const Device& device, const Clock& clock, std
   const double moved = 2 * element * elements / std::sqrt(c[quantity::stream_small].value * c[quantity::stream_large].value);
   c.measured(quantity::heavy, of(elements, {kind::gelu, rows, 1024}, moved));
   c.measured(quantity::random, of(elements, {kind::dropout, rows, 1024}, moved));
+  // The same step twice, of whose result the host gets one row or all.
+  const double one_row = seconds({kind::scale, 4096, 1024});
+  c.measured(quantity::readback, of(element * 4096 * 1024, {kind::whole, 4096, 1024}, one_row));
   if (!failed.what.empty()) return failed;
-
-  auto plan = plan_inference<T>(probe{kind::scale, 4096, 1024});
-  if (!plan) return std::move(plan).error();
-  auto s = device.load(*std::move(plan));
-  if (!s) return std::move(s).error();
-  std::vector<float> numbers(4096 * 1024);
-  double best = 1;
-  for (int k = 0; k < 3; ++k) {
-    const double began = clock();
-    if (auto r = s->read(tensor_kind::parameter, 0, numbers); !r) return r.error();
-    best = std::min(best, clock() - began);
-  }
-  c.measured(quantity::readback, element * double(numbers.size()) / std::max(best, 1e-9));
   return c;
 }
 

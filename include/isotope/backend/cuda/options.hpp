@@ -16,7 +16,6 @@ struct diagnostics : gpu_diagnostics {
   bool no_joins = false;            // every step has launches of its own
   bool no_halves = false;           // layers of decoding have five launches each, not two
   bool exchanges_in_order = false;  // exchanges between ranks wait for all launches before them, and those after them wait
-  bool usual_priority = false;      // blocks of exchanges do not go before those of other launches that wait for a multiprocessor
 };
 using options = basic_device_options<diagnostics>;
 

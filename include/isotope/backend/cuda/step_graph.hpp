@@ -160,23 +160,9 @@ class step_graph {
     auto captured = capture(std::string(d.function), [&](stream_handle stream) { return groups.start(d.collective, stream); });
     if (!captured) return captured.error();
     exchanges_.push_back(*captured);
-    if (!context_->options.diagnose.usual_priority) put_first(*captured);
     const auto s = context_->f()->add_graph_node(&last, graph, before.data(), before.size(), *captured);
     if (s != status::success) return context_->failed(s, "adding " + std::string(d.function) + " to a graph");
     return {};
-  }
-  /// Lets the blocks of a captured graph's kernels go before those of other nodes that wait for a multiprocessor. Without it they wait for the blocks of a product that
-  /// was launched a moment before, and what should run beside it runs after it. Where the driver refuses, they wait.
-  void put_first(graph_handle captured) const {
-    const driver& f = context_->f();
-    std::size_t count = 0;
-    if (f->graph_nodes(captured, nullptr, &count) != status::success) return;
-    std::vector<node_handle> all(count);
-    if (f->graph_nodes(captured, all.data(), &count) != status::success) return;
-    constexpr int kernel = 0, priority = 8;    // CU_GRAPH_NODE_TYPE_KERNEL, CU_LAUNCH_ATTRIBUTE_PRIORITY
-    alignas(8) std::array<int, 16> value{-5};  // the greatest; CUlaunchAttributeValue has 64 bytes
-    for (const node_handle n : all)
-      if (int type = -1; f->node_type(n, &type) == status::success && type == kernel) f->set_node_attribute(n, priority, value.data());
   }
   /// The kernels of a captured graph in the order in which they run; empty if it is anything but a chain of kernels.
   std::vector<node_handle> chain_of(graph_handle captured) const {
