@@ -30,8 +30,10 @@ MEASURED_STEPS = [
     ("124M", "gpt2-124m", 4, 2, 1, 1, 300, "Simple", 9.39),
     ("124M", "gpt2-124m", 4, 2, 1, 0, 1000, "Simple", 9.94),
     ("1558M", "gpt2-1558m", 4, 2, 1, 1, 25, "Simple", 103.3),
-    ("124M", "gpt2-124m", 4, 1, 2, 0, 25, "Simple", 7.61),
-    ("124M", "gpt2-124m", 4, 1, 2, 0, 25, "LL128", 7.32),
+    ("124M", "gpt2-124m", 4, 1, 2, 0, 25, "Simple", 7.05),
+    ("124M", "gpt2-124m", 4, 1, 2, 0, 25, "LL128", 6.89),
+    ("1558M", "gpt2-1558m", 4, 1, 2, 0, 25, "Simple", 62.7),
+    ("1558M", "gpt2-1558m", 4, 1, 2, 0, 25, "LL128", 62.9),
 ]
 
 # The latency of all_reduce with two ranks and the bandwidth are fitted to the columns of ALL_REDUCE. A hop through NVLink and one from host to host
