@@ -1,21 +1,11 @@
 #pragma once
-// Attention of the rows of a step by the blocks of a cluster, which have one head together: an eighth of the cached positions each, and the keys and values of the rows,
-// which all of them have in shared memory. Eight threads hold a key or value of 64 elements. Maxima and sums are combined in a fixed order: four groups of a warp, warps,
-// then blocks.
+// Attention of one row by the blocks of a cluster, which have one head together: an eighth of the cached positions each. Eight threads hold a key or value of 64 elements.
+// Maxima and sums are combined in a fixed order: four groups of a warp, warps, then blocks.
 #include "decode/row_sums.cuh"
 
 namespace isotope::cuda::gpu {
 
-/// The queries, keys and values of the head, of all rows, and the parts of its result from each block of the cluster.
-template <int Rows> struct decode_head_memory {
-  static constexpr int line = 2 * decode_head + 64;
-  float qkv[Rows][3][decode_head];
-  float2 of[Rows][decode_ranks];  // maximum of scores in units of log2, and sum of their powers of two
-  unsigned char x[Rows * line];   // the result, rounded to bf16
-  std::uint64_t arrived, summed;
-};
-
-/// A row's cache: which positions this block has, and which rows come on top of them.
+/// A row's cache, and which positions this block has.
 struct decode_place {
   int slot, own, first, end;
   bool idle;
@@ -101,16 +91,6 @@ struct decode_sums {
     for (int j = 0; j < 2; ++j) two[j] = (second ? four[2 + j] : four[j]) + __shfl_xor_sync(all_lanes, second ? four[j] : four[2 + j], 8);
     return {two[0], two[1]};
   }
-  /// Combines the four groups of the warp.
-  __device__ void combine() {
-    const float scale = combine_tops();
-#pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      sum[j] *= scale;
-      sum[j] += __shfl_xor_sync(all_lanes, sum[j], 8);
-      sum[j] += __shfl_xor_sync(all_lanes, sum[j], 16);
-    }
-  }
   __device__ static float base_of(float top) { return top == -__uint_as_float(0x7f800000u) ? 0.0f : top; }
 };
 
@@ -148,19 +128,6 @@ template <int Warps> struct decode_keys {
     }
   }
 };
-
-/// The query of a row, its keys and values in shared memory: eight elements for each thread.
-template <int Rows> __device__ inline void decode_query(const decode_head_memory<Rows>& s, int row, float scale, float (&q)[8]) {
-#pragma unroll
-  for (int j = 0; j < 8; ++j) q[j] = scale * s.qkv[row][0][int(threadIdx.x) % 8 * 8 + j];
-}
-/// Adds the key and value of row `from`, in the first group of the warp.
-template <int Rows> __device__ inline void add_row(const decode_head_memory<Rows>& s, int from, const float (&q)[8], decode_sums& sums) {
-  const int at = int(threadIdx.x) % 8 * 8;
-  const uint4 k[1] = {packed_eight(&s.qkv[from][1][at])}, v[1] = {packed_eight(&s.qkv[from][2][at])};
-  const bool seen[1] = {int(threadIdx.x) % 32 < 8};
-  sums.add(q, k, v, seen);
-}
 
 /// What the blocks of a cluster compute of a single row. `x`: the head's result, rounded to bf16.
 template <int Warps> struct decode_one_head {
@@ -221,85 +188,6 @@ template <int Warps> __device__ inline void attend_one(bool idle, const decode_k
       y = fmaf(s.sums[r][t], scale, y);
     }
     reinterpret_cast<std::uint16_t*>(s.x)[t] = bf16_bits(total == 0.0f ? 0.0f : y / total);
-  }
-  __syncthreads();
-}
-
-/// Attention of several rows, a warp for each. A row's own key and value, and those of other rows of its sequence that are not behind it, take the place of the cached
-/// ones: of rows with the same position the last one counts.
-/// `parts`: the sums of each row from each block of the cluster.
-template <int Rows>
-__device__ inline void attend_rows(const decode_attention& a, decode_head_memory<Rows>& s, float (*parts)[decode_ranks][decode_head],
-                                   int head, int H, int rank) {
-  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, group = lane / 8;
-  if (warp >= a.rows.N) return;
-  const decode_place p(a, warp, rank);
-  float q[8];
-  decode_query(s, warp, a.scale, q);
-  decode_sums sums;
-  int replaced[Rows];  // positions of this sequence that rows have; -1: none
-#pragma unroll
-  for (int m = 0; m < Rows; ++m) {
-    const bool same = m < a.rows.N && pointer<const std::int32_t>(a.sequence)[m] == p.slot;
-    replaced[m] = same ? pointer<const std::int32_t>(a.position)[m] : -1;
-  }
-  constexpr int ahead = 4;
-  const std::int64_t row = (std::int64_t(p.slot) * H + head) * a.T;
-#pragma unroll 1
-  for (int t0 = p.first; t0 < p.end; t0 += 4 * ahead) {
-    uint4 k[ahead], v[ahead];
-    bool seen[ahead];
-#pragma unroll
-    for (int i = 0; i < ahead; ++i) {
-      const int t = t0 + 4 * i + group;
-      seen[i] = t < p.end;
-      k[i] = v[i] = uint4{0, 0, 0, 0};
-#pragma unroll
-      for (int m = 0; m < Rows; ++m) seen[i] = seen[i] && replaced[m] != t;
-      if (!seen[i]) continue;
-      const std::int64_t at = (row + t) * decode_head + lane % 8 * 8;
-      k[i] = *pointer<const uint4>(a.keys + 2 * at);
-      v[i] = *pointer<const uint4>(a.values + 2 * at);
-    }
-    sums.add(q, k, v, seen);
-  }
-  int mine = -1;  // the position of the row that this block adds
-#pragma unroll
-  for (int m = 0; m < Rows; ++m) mine = m == rank ? replaced[m] : mine;
-  bool counts = !p.idle && mine >= 0 && mine <= p.own;
-#pragma unroll
-  for (int m = 1; m < Rows; ++m) counts = counts && (m <= rank || replaced[m] != mine);
-  if (counts) add_row(s, rank, q, sums);
-  sums.combine();
-#pragma unroll
-  for (int to = 0; to < decode_ranks; ++to) {
-    if (lane < 8) {
-      send(&parts[warp][rank][8 * lane], shared_address(&s.summed), std::uint32_t(to),
-           float4{sums.sum[0], sums.sum[1], sums.sum[2], sums.sum[3]});
-      send(&parts[warp][rank][8 * lane + 4], shared_address(&s.summed), std::uint32_t(to),
-           float4{sums.sum[4], sums.sum[5], sums.sum[6], sums.sum[7]});
-    }
-    if (lane == 0) send(&s.of[warp][rank].x, shared_address(&s.summed), std::uint32_t(to), sums.top, sums.total);
-  }
-}
-
-/// The head's result of all rows in shared memory. Zeros where nothing counts.
-template <int Rows>
-__device__ inline void combine_rows(decode_head_memory<Rows>& s, const float (*parts)[decode_ranks][decode_head], int N) {
-  for (int i = int(threadIdx.x); i < N * decode_head; i += int(blockDim.x)) {
-    const int row = i / decode_head, column = i % decode_head;
-    float top = s.of[row][0].x;
-#pragma unroll
-    for (int r = 1; r < decode_ranks; ++r) top = fmaxf(top, s.of[row][r].x);
-    const float base = decode_sums::base_of(top);
-    float total = 0.0f, y = 0.0f;
-#pragma unroll
-    for (int r = 0; r < decode_ranks; ++r) {
-      const float scale = exp2f(s.of[row][r].x - base);
-      total = fmaf(s.of[row][r].y, scale, total);
-      y = fmaf(parts[row][r][column], scale, y);
-    }
-    reinterpret_cast<std::uint16_t*>(s.x + row * s.line)[column] = bf16_bits(total == 0.0f ? 0.0f : y / total);
   }
   __syncthreads();
 }

@@ -16,25 +16,20 @@ inline constexpr int decode_piece = 384, decode_stages = 3;
 /// Bytes between rows of weights of K elements in shared memory: rows one after the other start 64 bytes apart in the banks, so that the eight threads of a turn,
 /// which read 64 bytes of two rows, meet no conflict.
 constexpr int decode_pitch(int K) { return 2 * K + 64; }
-/// Shared memory of a block of each kernel, at most, of C columns and `rows` rows.
+/// Shared memory of a block of each kernel of a single row, at most, of C columns, and of that of the logits of `rows` rows.
 constexpr int decode_row_bytes(int C, int rows) { return 4 * C * rows + 4 * C + 8 * rows + 256; }
 /// Of a product of a single row with `lines` lines, which the blocks of a cluster have together.
 constexpr int decode_line_bytes(int C, int lines) {
   const int own = C / decode_ranks;
   return 2 * own * lines + 4 * lines * decode_ranks * 3 + 12 * own + 8 * decode_ranks + 256;
 }
-constexpr int decode_attention_bytes(int C, int rows) {
-  const int projection = C / decode_ranks * decode_pitch(decode_head), lines = 3 * decode_head;
-  if (rows == 1)
-    return decode_line_bytes(C, lines) + projection + 4 * decode_head * (4 + C / 64 + decode_ranks) + 8 * (C / 64 + decode_ranks) + 256;
-  const int of_head = rows * (12 * decode_head + decode_pitch(decode_head) + 8 * decode_ranks),
-            of_warp = 4 * rows * C / 64 * lines / decode_ranks;
-  return lines / decode_ranks * decode_pitch(C) + projection + decode_row_bytes(C, rows) + of_head + of_warp + 256;
+constexpr int decode_attention_bytes(int C) {
+  return decode_line_bytes(C, 3 * decode_head) + C / decode_ranks * decode_pitch(decode_head) +
+         4 * decode_head * (4 + C / 64 + decode_ranks) + 8 * (C / 64 + decode_ranks) + 256;
 }
-constexpr int decode_mlp_bytes(int C, int rows) {
-  const int hidden = 4 * C / decode_groups, own = hidden / decode_ranks, projection = C / decode_ranks * decode_pitch(hidden);
-  if (rows == 1) return decode_line_bytes(C, hidden) + projection + 2 * hidden + 256;
-  return own * decode_pitch(C) + projection + decode_row_bytes(C, rows) + 4 * rows * (hidden + C / 64 * own) + 256;
+constexpr int decode_mlp_bytes(int C) {
+  const int hidden = 4 * C / decode_groups;
+  return decode_line_bytes(C, hidden) + C / decode_ranks * decode_pitch(hidden) + 2 * hidden + 256;
 }
 constexpr int decode_logits_bytes(int C, int rows) {
   return decode_logits_threads / 32 * decode_stages * 8 * decode_pitch(decode_piece) + rows * decode_pitch(C) + decode_row_bytes(C, rows) +

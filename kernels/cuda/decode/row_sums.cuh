@@ -66,22 +66,6 @@ template <int C, int Rows> __device__ inline void load_norm(const decode_rows& a
     copy_async_16(&s.bias[i], pointer<const uint4>(a.norm_bias) + i);
   }
 }
-/// The rows come to all blocks of the cluster.
-template <int C, int Rows> __device__ inline void gather_rows(const decode_rows& a, decode_row_memory<C, Rows>& s, int rank) {
-  constexpr int own = C / decode_ranks, wide = Rows == 1 ? 1 : 2, items = Rows * own / wide;
-  static_assert(items <= C / 2);
-  const int t = int(threadIdx.x), row = t / (own / wide), column = rank * own + t % (own / wide) * wide;
-  if (t < items && row < a.N) {
-    float sum[wide];
-    sum_of_parts<C, wide>(a, row, column, sum);
-#pragma unroll
-    for (int to = 0; to < decode_ranks; ++to) {
-      if constexpr (wide == 2) send(&s.x[row][column], shared_address(&s.arrived), std::uint32_t(to), sum[0], sum[1]);
-      else send(&s.x[row][column], shared_address(&s.arrived), std::uint32_t(to), sum[0]);
-    }
-  }
-  wait_for_sent(shared_address(&s.arrived));
-}
 /// Mean and 1 / standard deviation of a row, by a warp. Sums are of differences to the first element, so that a large mean costs no digits.
 template <int C> __device__ inline float2 moments_of(const float (&x)[C], float epsilon) {
   const int lane = int(threadIdx.x) % 32;
@@ -172,21 +156,10 @@ template <int C> __device__ inline float2 load_projection_bias(std::uint64_t bia
   const std::uint32_t b = pointer<const std::uint32_t>(bias)[column / 2];
   return {low_value<bf16>(b), high_value<bf16>(b)};
 }
-/// The part of the projection: columns 8 warp and on of this block's, from the inputs x; part 0 has the residual and the bias.
-template <int C, int Rows, int Steps, int Pitch>
-__device__ inline void project_part(const unsigned char* w, const uint4 (&x)[Steps], const decode_rows& a,
-                                    const decode_row_memory<C, Rows>& s, const float2& bias, std::uint64_t to, int part, int rank) {
-  constexpr int own = C / decode_ranks;
-  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, row = lane / 4, column = rank * own + 8 * warp + 2 * (lane % 4);
-  float sums[1][4] = {};
-  multiply_rows<1, Steps, Pitch>(decode_chunk<Pitch>(w + 8 * warp * Pitch), x, sums);
-  if (row >= a.N || row >= Rows) return;
-  float2 y{sums[0][0], sums[0][1]};
-  if (part == 0) {
-    y.x += s.x[row][column] + bias.x;
-    y.y += s.x[row][column + 1] + bias.y;
-  }
-  *reinterpret_cast<float2*>(pointer<float>(to) + (std::int64_t(part) * a.N + row) * C + column) = y;
+/// 0.5 x (1 + tanh(u)) = x / (1 + exp(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3)
+__device__ inline float decode_gelu(float x) {
+  constexpr float root = 0.7978845608f, twice = 2.885390082f;  // sqrt(2 / pi), 2 log2(e)
+  return x / (1.0f + exp2f(-twice * root * (x + 0.044715f * x * x * x)));
 }
 /// Waits for the copies of all threads of the block to shared memory.
 __device__ inline void wait_for_copies() {

@@ -1,9 +1,12 @@
 #pragma once
 /// Decoding of few tokens with two launches a layer: the five launches of a layer of a GPT whose norms and appends are joined already become an attention half and an MLP
-/// half of native/decode_hopper.cu, and the last norm and the logits a third kernel. The residual passes from half to half in f32, so results differ from those of
-/// separate launches in roundings.
-#include <isotope/kernels/cuda/decode/halves.h>
+/// half, and the last norm and the logits a third kernel: of one row those of native/decode_hopper.cu, of up to eight those of native/decode_few_hopper.cu. The residual
+/// passes from half to half in f32, so results differ from those of separate launches in roundings.
+#include <algorithm>
+
+#include <isotope/kernels/cuda/decode/few.h>
 #include <isotope/kernels/cuda/portable/embedding.h>
+#include <isotope/fatbins/decode_few_hopper.hpp>
 #include <isotope/fatbins/decode_hopper.hpp>
 #include <isotope/fatbins/embedding.hpp>
 #include <isotope/kernels/cuda/body/emitted_body.hpp>
@@ -58,10 +61,10 @@ class decode_halves {
   gpu::decode_rows first_rows_{};  // where the first layer has its rows from
 
   bool there() const {
-    return device_.hopper() && fatbins::decode_hopper.there() &&
-           device_.shared_bytes >= gpu::decode_logits_bytes(columns, gpu::decode_most_rows) &&
-           device_.shared_bytes >= gpu::decode_mlp_bytes(columns, gpu::decode_most_rows) &&
-           device_.shared_bytes >= gpu::decode_attention_bytes(columns, gpu::decode_most_rows);
+    return device_.hopper() && fatbins::decode_hopper.there() && fatbins::decode_few_hopper.there() &&
+           device_.shared_bytes >= std::max({gpu::decode_logits_bytes(columns, gpu::decode_most_rows), gpu::decode_mlp_bytes(columns),
+                                             gpu::decode_attention_bytes(columns), gpu::decode_few_mlp_bytes(columns),
+                                             gpu::decode_few_attention_bytes(columns)});
   }
   static std::uint64_t out(const gpu::gemm& g) {
     const int k = g.steps < 1 ? -1 : g.chain[g.steps - 1].store;
@@ -207,11 +210,11 @@ class decode_halves {
   static range parts_range(std::uint64_t at, std::int64_t parts, std::int64_t N) { return {at, 4 * parts * N * C}; }
   /// A launch of one of the kernels, with the steps that the launches [from, to) did.
   template <class Arguments>
-  dispatch launch(std::string_view one, std::string_view many, const Arguments& a, const grid& count, std::size_t from, std::size_t to,
+  dispatch launch(std::string_view one, const Arguments& a, const grid& count, std::size_t from, std::size_t to,
                   const std::vector<range>& weights) const {
     dispatch d;
     d.code = &fatbins::decode_hopper;
-    d.function = a.rows.N == 1 ? one : many;
+    d.function = one;
     d.arguments.resize(sizeof a);
     std::memcpy(d.arguments.data(), &a, sizeof a);
     d.count = count;
@@ -241,7 +244,26 @@ class decode_halves {
     g.cluster = gpu::decode_ranks;
     return g;
   }
-  static int rows_bound(std::int32_t N) { return N == 1 ? 1 : gpu::decode_most_rows; }
+  /// The kernel of few rows in place of that of one: `Few` has the arguments and the weights as boxes, of rows of K elements and boxes of `box` by `lines`.
+  template <class Few, class Half> static void take_few(dispatch& d, std::string_view function, const Half& a) {
+    d.code = &fatbins::decode_few_hopper;
+    d.function = function;
+    Few few{};
+    few.half = a;
+    d.arguments.resize(sizeof few);
+    std::memcpy(d.arguments.data(), &few, sizeof few);
+  }
+  static tensor_map boxes(std::size_t offset, std::uint64_t at, std::int64_t lines, std::int64_t K, std::uint32_t box,
+                          std::uint32_t box_lines) {
+    tensor_map m;
+    m.argument_offset = std::uint32_t(offset);
+    m.address = at;
+    m.dims[0] = std::uint64_t(K), m.dims[1] = std::uint64_t(lines);
+    m.strides_bytes[0] = std::uint64_t(2 * K);
+    m.box[0] = box, m.box[1] = box_lines;
+    m.swizzle_bytes = 0;
+    return m;
+  }
   dispatch attention_half(const layer& l, std::uint64_t from, std::uint64_t to) const {
     const gpu::cached_heads& h = l.attention;
     const std::int32_t N = l.qkv.rows;
@@ -261,8 +283,14 @@ class decode_halves {
     const std::int64_t cache = 2 * h.B * h.T * C;
     const std::vector<range> given{{a.weight, 6 * C * C}, {a.bias, 6 * C},   {a.projection, 2 * C * C}, {a.projection_bias, 2 * C},
                                    {a.keys, cache},       {a.values, cache}, {a.sequence, 4 * N},       {a.position, 4 * N}};
-    dispatch d = launch("decode_attention_768_1", "decode_attention_768_8", a,
-                        clusters(heads, gpu::decode_attention_bytes(columns, rows_bound(N))), from == 0 ? first_ : l.at, l.at + 3, given);
+    const int bytes = N == 1 ? gpu::decode_attention_bytes(columns) : gpu::decode_few_attention_bytes(columns);
+    dispatch d = launch("decode_attention_768", a, clusters(heads, bytes), from == 0 ? first_ : l.at, l.at + 3, given);
+    if (N > 1) {
+      using few = gpu::decode_few_attention;
+      take_few<few>(d, "decode_few_attention_768", a);
+      d.maps = {boxes(offsetof(few, boxes.weight), a.weight, 3 * C, C, gpu::decode_box, std::uint32_t(D)),
+                boxes(offsetof(few, boxes.projection), a.projection, C, C, gpu::decode_narrow_box, gpu::decode_box)};
+    }
     d.writes = {parts_range(to, heads, N), {a.keys, cache}, {a.values, cache}};
     return d;
   }
@@ -270,17 +298,25 @@ class decode_halves {
     const std::int32_t N = l.qkv.rows;
     const gpu::decode_mlp a{rows_of(l.up.norm, from, heads, N), l.up.b.at, l.up.operands[0].at, l.down.b.at, l.down.operands[0].at, to};
     const std::vector<range> given{{a.weight, 8 * C * C}, {a.bias, 8 * C}, {a.projection, 8 * C * C}, {a.projection_bias, 2 * C}};
-    dispatch d = launch("decode_mlp_768_1", "decode_mlp_768_8", a,
-                        clusters(gpu::decode_groups, gpu::decode_mlp_bytes(columns, rows_bound(N))), l.at + 3, l.at + 5, given);
+    const int bytes = N == 1 ? gpu::decode_mlp_bytes(columns) : gpu::decode_few_mlp_bytes(columns);
+    dispatch d = launch("decode_mlp_768", a, clusters(gpu::decode_groups, bytes), l.at + 3, l.at + 5, given);
+    if (N > 1) {
+      using few = gpu::decode_few_mlp;
+      take_few<few>(d, "decode_few_mlp_768", a);
+      d.maps = {boxes(offsetof(few, boxes.weight), a.weight, hidden, C, gpu::decode_box, std::uint32_t(hidden / gpu::decode_groups)),
+                boxes(offsetof(few, boxes.projection), a.projection, C, hidden, gpu::decode_box, gpu::decode_box)};
+    }
     d.writes = {parts_range(to, gpu::decode_groups, N)};
     return d;
   }
   dispatch logits(std::uint64_t from) const {
     const std::int32_t N = table_.rows;
     const gpu::decode_logits a{rows_of(last_norm_, from, gpu::decode_groups, N), table_.b.at, table_.y, table_.columns};
-    dispatch d = launch("decode_logits_768_1", "decode_logits_768_8", a,
-                        per_block(device_.multiprocessors, gpu::decode_logits_threads, gpu::decode_logits_bytes(columns, rows_bound(N))),
-                        layers_.back().at + 5, end_, {{a.weight, 2 * C * a.V}});
+    grid count = per_block(device_.multiprocessors, gpu::decode_logits_threads,
+                           gpu::decode_logits_bytes(columns, N == 1 ? 1 : gpu::decode_most_rows));
+    if (N > 1) count.cluster = gpu::decode_few_logits_ranks, count.x -= count.x % count.cluster;
+    dispatch d = launch("decode_logits_768", a, count, layers_.back().at + 5, end_, {{a.weight, 2 * C * a.V}});
+    if (N > 1) d.code = &fatbins::decode_few_hopper, d.function = "decode_few_logits_768";
     d.writes = {{a.y, 2 * std::int64_t(N) * a.V}};
     return d;
   }
