@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Requests for vectors per second of isotope-serve, of llama-cpp-python's server and of infinity-emb, by turns.
 
-    serve_peers.py MODEL TEXT ISOTOPE_SERVE [--llama PYTHON GGUF] [--infinity PROGRAM] [--threads 2] [--clients 1 8 32] [--rounds 5]
-                   [--seconds 2] [--texts 64]
+    serve_peers.py MODEL TEXT ISOTOPE_SERVE [--llama PYTHON GGUF] [--infinity PROGRAM] [--threads 1 2] [--clients 1 8 32] [--rounds 3]
+                   [--seconds 1.5] [--texts 64]
 
 MODEL is the folder of an embedding model, GGUF the same model as bert_gguf.py writes it; PYTHON is that of an environment with
-llama-cpp-python[server], PROGRAM is infinity_emb of one with infinity-emb[server,torch]. Each server is one process with THREADS threads for its
-arithmetic, computes in f32 and starts before anything is measured. A request is one text to /v1/embeddings: from 1 to 5 lines of TEXT that follow
-each other. For each number of clients, every server in turn answers that many, each with a connection of its own that sends its next request as
-soon as it has an answer, for SECONDS, ROUNDS times; the order of servers turns with the rounds. Printed are the median of the rounds' requests/s and
-of their ratios of isotope to the peer, the median and the 99th percentile of all requests' latency, and the server's processor time per request. First
-the vectors of all texts are compared: a cosine with isotope's below 0.99 ends the program with exit code 1.
+llama-cpp-python[server], PROGRAM is infinity_emb of one with infinity-emb[server,torch]. Each server is a process for each number of THREADS, which
+its arithmetic has; it computes in f32 and starts before anything is measured. A request is one text to /v1/embeddings: from 1 to 5 lines of TEXT that
+follow each other. For each number of clients, every process in turn answers that many, each with a connection of its own that sends its next request
+as soon as it has an answer, for SECONDS, ROUNDS times; the order of processes turns with the rounds. Printed are the median of the rounds'
+requests/s, the median and the 99th percentile of all requests' latency, and the server's processor time per request; then, with the best number of
+threads of each server, the median of the rounds' ratios of isotope's requests/s to the peer's. Clients share the processor with the server. First the
+vectors of all texts are compared: a cosine with isotope's below 0.99 ends the program with exit code 1.
 """
 import argparse
 import asyncio
@@ -28,6 +29,7 @@ import time
 LINES = (1, 2, 1, 5, 1, 3)  # of the texts, in turn
 LEAST_COSINE = 0.99
 START_SECONDS = 120
+SETTLE_SECONDS = 0.1  # between two measurements: idle threads of OpenMP wait actively at first
 
 
 def free_port():
@@ -39,8 +41,8 @@ def free_port():
 class Server:
     """A process, the port on which it answers and the processor time that it has taken."""
 
-    def __init__(self, name, command, threads):
-        self.name, self.port = name, free_port()
+    def __init__(self, kind, command, threads):
+        self.kind, self.name, self.port = kind, f"{kind} with {threads} thread(s)", free_port()
         several = {key: str(threads) for key in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
         offline = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1"}
         self.process = subprocess.Popen([*command, "--port", str(self.port)], env=os.environ | several | offline, stdin=subprocess.DEVNULL,
@@ -117,6 +119,7 @@ def cosine(a, b):
 
 async def measure(server, requests, clients, seconds):
     """Requests per second, all latencies in seconds and the server's processor time per request."""
+    await asyncio.sleep(SETTLE_SECONDS)
     connections = [await Client.connected(server.port) for _ in range(clients)]
     latencies = []
 
@@ -137,10 +140,10 @@ async def measure(server, requests, clients, seconds):
 async def compare(servers, requests):
     ours, tokens = await vectors(servers[0], requests)
     print(f"{len(requests)} texts of {min(tokens)} to {max(tokens)} tokens, {statistics.mean(tokens):.1f} on average")
-    for peer in servers[1:]:
+    for peer in (s for s in servers if s.kind != servers[0].kind):
         theirs, _ = await vectors(peer, requests)
         least = min(cosine(a, b) for a, b in zip(ours, theirs, strict=True))
-        print(f"least cosine of isotope's and {peer.name}'s vectors: {least:.6f}", flush=True)
+        print(f"least cosine of vectors of isotope and of {peer.name}: {least:.6f}", flush=True)
         if not least >= LEAST_COSINE:
             sys.exit(f"serve_peers: vectors differ, the least cosine is {least:.4f}, below {LEAST_COSINE}; fix: give both the same model")
 
@@ -160,10 +163,15 @@ async def run(args, servers):
         for name, rounds in found.items():
             latencies = sorted(x for r in rounds for x in r[1])
             p50, p99 = (1e3 * latencies[min(len(latencies) - 1, int(q * len(latencies)))] for q in (0.5, 0.99))
-            ratio = statistics.median(a[0] / b[0] for a, b in zip(found[servers[0].name], rounds))
-            versus = "" if name == servers[0].name else f", isotope / it {ratio:.2f}"
             print(f"clients {clients}, {name}: {statistics.median(r[0] for r in rounds):.1f} requests/s, p50 {p50:.1f} ms, p99 {p99:.1f} ms, "
-                  f"{1e3 * statistics.median(r[2] for r in rounds):.2f} ms of processor time a request{versus}", flush=True)
+                  f"{1e3 * statistics.median(r[2] for r in rounds):.2f} ms of processor time a request", flush=True)
+        best = {}
+        for kind in dict.fromkeys(s.kind for s in servers):
+            best[kind] = max((found[s.name] for s in servers if s.kind == kind), key=lambda rounds: statistics.median(r[0] for r in rounds))
+        ours = best.pop(servers[0].kind)
+        for kind, theirs in best.items():
+            ratios = [a[0] / b[0] for a, b in zip(ours, theirs)]
+            print(f"clients {clients}, isotope / {kind}: {statistics.median(ratios):.2f}, rounds {min(ratios):.2f} to {max(ratios):.2f}", flush=True)
 
 
 def main():
@@ -173,25 +181,29 @@ def main():
     parser.add_argument("--llama", nargs=2)
     parser.add_argument("--infinity")
     parser.add_argument("--clients", type=int, nargs="*", default=[1, 8, 32])
-    for name, default in (("threads", 2), ("rounds", 5), ("texts", 64)):
+    parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
+    for name, default in (("rounds", 3), ("texts", 64)):
         parser.add_argument("--" + name, type=int, default=default)
-    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--seconds", type=float, default=1.5)
     args = parser.parse_args()
-    threads = str(args.threads)
-    commands = {"isotope": [args.program, "--model", args.model, "--threads", threads]}
-    if args.llama:
-        commands["llama-cpp-python"] = [args.llama[0], "-m", "llama_cpp.server", "--model", args.llama[1], "--embedding", "true", "--n_ctx", "512",
-                                        "--n_threads", threads, "--n_threads_batch", threads, "--verbose", "false"]
-    if args.infinity:
-        commands["infinity-emb"] = [args.infinity, "v2", "--model-id", args.model, "--engine", "torch", "--device", "cpu", "--dtype", "float32",
-                                    "--host", "127.0.0.1", "--url-prefix", "/v1", "--log-level", "error"]
+
+    def commands(threads):
+        yield "isotope", [args.program, "--model", args.model, "--threads", threads]
+        if args.llama:
+            yield "llama-cpp-python", [args.llama[0], "-m", "llama_cpp.server", "--model", args.llama[1], "--embedding", "true", "--n_ctx", "512",
+                                       "--n_threads", threads, "--n_threads_batch", threads, "--verbose", "false"]
+        if args.infinity:
+            yield "infinity-emb", [args.infinity, "v2", "--model-id", args.model, "--engine", "torch", "--device", "cpu", "--dtype", "float32",
+                                   "--host", "127.0.0.1", "--url-prefix", "/v1", "--log-level", "error", "--no-model-warmup"]
+
     with contextlib.ExitStack() as stack:
         servers = []
-        for name, command in commands.items():
-            servers.append(Server(name, command, args.threads))
-            stack.callback(servers[-1].process.wait)
-            stack.callback(servers[-1].process.terminate)
-        print(f"load {os.getloadavg()[0]:.1f}, {args.threads} thread(s) a server, {args.rounds} rounds of {args.seconds:g} s", flush=True)
+        for threads in args.threads:
+            for kind, command in commands(str(threads)):
+                servers.append(Server(kind, command, threads))
+                stack.callback(servers[-1].process.wait)
+                stack.callback(servers[-1].process.terminate)
+        print(f"load {os.getloadavg()[0]:.1f}, {args.rounds} rounds of {args.seconds:g} s", flush=True)
         asyncio.run(run(args, servers))
         print(f"load {os.getloadavg()[0]:.1f}")
 
