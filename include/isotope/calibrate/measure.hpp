@@ -123,7 +123,7 @@ result<calibration> measure_device(const Device& device, const Clock& clock, std
   c.measured(quantity::product_large, std::max(small, of(2.0 * double(side * side * side), {kind::product, side, side, side})));
   c.measured(quantity::rows, of(element * 1024 * 8192, {kind::product, 1, 1024, 8192}));
   const std::int64_t B = side > 1024 ? 8 : 1, S = side > 1024 ? 1024 : 256;
-  const double macs = double(B * probe::heads * probe::head_size) * double(S * (S + 1) / 2);
+  const double macs = double(B * probe::heads * probe::head_size) * (double(S) * double(S + 1) / 2);
   const double forward = of(4 * macs, {kind::attention, B, S});
   c.measured(quantity::attention, forward);
   c.measured(quantity::attention_grad, of(10 * macs, {kind::attention_grad, B, S}, 4 * macs / forward));

@@ -7,7 +7,7 @@ namespace isotope::cuda::gpu {
 
 /// Columns and rows of the boxes in which weights come to shared memory: an eighth of a row of 768, of up to 192 rows; and of a projection with 64 columns, 32 of 96 rows.
 inline constexpr int decode_box = 96, decode_narrow_box = 32;
-/// Cached positions of a block that come to shared memory before the launch before has ended.
+/// Cached positions of a block that come to shared memory before the launch before has ended. With so few, two blocks of any halves fit on a multiprocessor.
 inline constexpr int decode_held_positions = 96;
 
 /// Blocks that add up the rows of the logits together.
@@ -32,9 +32,8 @@ constexpr int decode_few_line_bytes(int C, int lines) {
 }
 constexpr int decode_few_attention_bytes(int C) {
   return decode_few_line_bytes(C, 3 * decode_head) + 2 * C / decode_ranks * decode_head + 4 * decode_held_positions * decode_head +
-         24 * decode_ranks * decode_head * 3 / 2 + 12 * decode_ranks * decode_head + 8 * decode_ranks * 3 + 12 * decode_head +
-         4 * C / 64 * decode_head + 8 * C / 64 + 4 * decode_ranks * decode_head +
-         decode_most_rows * (decode_pitch(decode_head) + 8 * decode_head) + 512;
+         24 * decode_ranks * decode_head * 3 / 2 + 8 * decode_ranks * 3 + 12 * decode_head + 4 * C / 64 * decode_head + 8 * C / 64 +
+         4 * decode_ranks * decode_head + decode_most_rows * (decode_pitch(decode_head) + 8 * decode_head) + 512;
 }
 constexpr int decode_few_mlp_bytes(int C) {
   const int hidden = 4 * C / decode_groups, lines = hidden / decode_ranks;
