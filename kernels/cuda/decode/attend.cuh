@@ -139,9 +139,30 @@ template <int Warps> struct decode_one_head {
   uint4 x[decode_head / 8];
   std::uint64_t summed;
 };
+/// Sends the sums of the block's warps to all blocks of the cluster, and their maximum and total.
+template <int Warps, class Head> __device__ inline void send_sums(Head& s, int rank) {
+  static_assert(Warps >= decode_ranks && decode_head == 64);
+  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+  if (warp >= decode_ranks) return;  // each of the others sends them to one block
+  float top = s.tops[0].x;
+#pragma unroll
+  for (int w = 1; w < Warps; ++w) top = fmaxf(top, s.tops[w].x);
+  const float base = decode_sums::base_of(top);
+  float total = 0.0f;
+  float2 sum{0.0f, 0.0f};
+#pragma unroll
+  for (int w = 0; w < Warps; ++w) {
+    const float2 of = s.tops[w], y = *reinterpret_cast<const float2*>(&s.of_warp[w][2 * lane]);
+    const float scale = exp2f(of.x - base);
+    total = fmaf(of.y, scale, total);
+    sum.x = fmaf(y.x, scale, sum.x);
+    sum.y = fmaf(y.y, scale, sum.y);
+  }
+  send(&s.sums[rank][2 * lane], shared_address(&s.summed), std::uint32_t(warp), sum.x, sum.y);
+  if (lane == 0) send(&s.of[rank].x, shared_address(&s.summed), std::uint32_t(warp), top, total);
+}
 /// Attention of a single row, whose cached keys and values are in registers: all warps have some of them. Its query, key and value are in shared memory.
 template <int Warps> __device__ inline void attend_one(bool idle, const decode_keys<Warps>& cached, decode_one_head<Warps>& s, int rank) {
-  static_assert(Warps >= decode_ranks && decode_head == 64);
   const int t = int(threadIdx.x), lane = t % 32, warp = t / 32, column = lane % 8 * 8;
   const float4 low = *reinterpret_cast<const float4*>(&s.qkv[0][column]), high = *reinterpret_cast<const float4*>(&s.qkv[0][column + 4]);
   const float q[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
@@ -156,24 +177,7 @@ template <int Warps> __device__ inline void attend_one(bool idle, const decode_k
   *reinterpret_cast<float2*>(&s.of_warp[warp][column + (lane & 16) / 4 + (lane & 8) / 4]) = pair;
   if (lane == 0) s.tops[warp] = {sums.top, sums.total};
   __syncthreads();
-  if (warp < decode_ranks) {  // each of these warps sends the block's sums to one block
-    float top = s.tops[0].x;
-#pragma unroll
-    for (int w = 1; w < Warps; ++w) top = fmaxf(top, s.tops[w].x);
-    const float base = decode_sums::base_of(top);
-    float total = 0.0f;
-    float2 sum{0.0f, 0.0f};
-#pragma unroll
-    for (int w = 0; w < Warps; ++w) {
-      const float2 of = s.tops[w], y = *reinterpret_cast<const float2*>(&s.of_warp[w][2 * lane]);
-      const float scale = exp2f(of.x - base);
-      total = fmaf(of.y, scale, total);
-      sum.x = fmaf(y.x, scale, sum.x);
-      sum.y = fmaf(y.y, scale, sum.y);
-    }
-    send(&s.sums[rank][2 * lane], shared_address(&s.summed), std::uint32_t(warp), sum.x, sum.y);
-    if (lane == 0) send(&s.of[rank].x, shared_address(&s.summed), std::uint32_t(warp), top, total);
-  }
+  send_sums<Warps>(s, rank);
   wait_for_sent(shared_address(&s.summed));
   if (t < decode_head) {
     float top = s.of[0].x;

@@ -131,29 +131,9 @@ __device__ inline void attend_share(const decode_attention& a, decode_few_head<C
 /// Sends the block's sums to all blocks of the cluster, and combines those of each row; ends with a barrier of the block.
 template <int C>
 __device__ inline void combine_shares(const decode_attention& a, decode_few_head<C>& s, const decode_few_place& p, int rank) {
-  constexpr int warps = C / 64;
-  static_assert(warps >= decode_ranks);
-  const int t = int(threadIdx.x), lane = t % 32, warp = t / 32;
-  if (warp < decode_ranks) {  // each of these warps sends them to one block
-    float top = s.tops[0].x;
-#pragma unroll
-    for (int w = 1; w < warps; ++w) top = fmaxf(top, s.tops[w].x);
-    const float base = decode_sums::base_of(top);
-    float total = 0.0f;
-    float2 sum{0.0f, 0.0f};
-#pragma unroll
-    for (int w = 0; w < warps; ++w) {
-      const float2 of = s.tops[w], y = *reinterpret_cast<const float2*>(&s.of_warp[w][2 * lane]);
-      const float scale = exp2f(of.x - base);
-      total = fmaf(of.y, scale, total);
-      sum.x = fmaf(y.x, scale, sum.x);
-      sum.y = fmaf(y.y, scale, sum.y);
-    }
-    send(&s.sums[rank][2 * lane], shared_address(&s.summed), std::uint32_t(warp), sum.x, sum.y);
-    if (lane == 0) send(&s.of[rank].x, shared_address(&s.summed), std::uint32_t(warp), top, total);
-  }
+  send_sums<C / 64>(s, rank);
   wait_for_sent(shared_address(&s.summed));
-  for (int i = t; i < a.rows.N * decode_head; i += int(blockDim.x)) {
+  for (int i = int(threadIdx.x); i < a.rows.N * decode_head; i += int(blockDim.x)) {
     const int row = i / decode_head, column = i % decode_head, from = row * p.splits;
     float top = s.of[from].x;
     for (int r = 1; r < p.splits; ++r) top = fmaxf(top, s.of[from + r].x);

@@ -92,26 +92,6 @@ template <int C, int Lines, class Give> __device__ inline void multiply_gathered
   multiply_few<C, Lines>(
       s, x, [&](int tile, int line, const float(&sums)[4]) { give(tile, line, float2{sums[0] + sums[2], sums[1] + sums[3]}); });
 }
-/// Mean of the block's columns of a row, and the sum of squared differences from it; by a warp.
-template <int C, int Lines> __device__ inline float2 moments_of_own(const decode_few_lines<C, Lines>& s, int row) {
-  constexpr int own = C / decode_ranks;
-  static_assert(own % 32 == 0);
-  const int lane = int(threadIdx.x) % 32;
-  const float pivot = s.residual[row][0];
-  float sum[2] = {};
-#pragma unroll
-  for (int i = 0; i < own / 32; ++i) {
-    const float d = s.residual[row][lane + 32 * i] - pivot;
-    sum[0] += d;
-    sum[1] = fmaf(d, d, sum[1]);
-  }
-#pragma unroll
-  for (int apart = 16; apart > 0; apart /= 2)
-#pragma unroll
-    for (int k = 0; k < 2; ++k) sum[k] += __shfl_xor_sync(all_lanes, sum[k], apart);
-  const float mean = sum[0] * (1.0f / own);
-  return {pivot + mean, fmaxf(sum[1] - sum[0] * mean, 0.0f)};
-}
 /// weight norm(x) of a line and a row: of(r) are the moments of block r, product(r) its products and constant(r) its sums of weight times gain and of weight times shift.
 template <int C, class Moments, class Product, class Constant>
 __device__ inline float product_of_blocks(float epsilon, const Moments& of, const Product& product, const Constant& constant) {

@@ -100,22 +100,8 @@ template <int C, int Lines> __device__ inline float product_of_line(const decode
     send(&s.products[rank][line], shared_address(&s.arrived), std::uint32_t(lane / 4), first, second);
   });
   if (warp == C / 64 - 1) {
-    static_assert(own % 32 == 0);
-    const float pivot = s.residual[0];
-    float sum[2] = {};
-#pragma unroll
-    for (int i = 0; i < own / 32; ++i) {
-      const float d = s.residual[lane + 32 * i] - pivot;
-      sum[0] += d;
-      sum[1] = fmaf(d, d, sum[1]);
-    }
-#pragma unroll
-    for (int apart = 16; apart > 0; apart /= 2)
-#pragma unroll
-      for (int k = 0; k < 2; ++k) sum[k] += __shfl_xor_sync(all_lanes, sum[k], apart);
-    const float mean = sum[0] * (1.0f / own);
-    if (lane < decode_ranks)
-      send(&s.moments[rank].x, shared_address(&s.arrived), std::uint32_t(lane), pivot + mean, fmaxf(sum[1] - sum[0] * mean, 0.0f));
+    const float2 m = moments_of_columns(s.residual);
+    if (lane < decode_ranks) send(&s.moments[rank].x, shared_address(&s.arrived), std::uint32_t(lane), m.x, m.y);
   }
   wait_for_sent(shared_address(&s.prepared));
   float2 constant{0.0f, 0.0f};

@@ -89,6 +89,25 @@ template <int C> __device__ inline float2 moments_of(const float (&x)[C], float 
   const float mean = all[0] * (1.0f / C), variance = fmaxf(all[1] * (1.0f / C) - mean * mean, 0.0f);
   return {mean + shift, rsqrtf(variance + epsilon)};
 }
+/// Mean of a block's columns of a row, and the sum of squared differences from it, by a warp.
+template <int Own> __device__ inline float2 moments_of_columns(const float (&x)[Own]) {
+  static_assert(Own % 32 == 0);
+  const int lane = int(threadIdx.x) % 32;
+  const float pivot = x[0];
+  float sum[2] = {};
+#pragma unroll
+  for (int i = 0; i < Own / 32; ++i) {
+    const float d = x[lane + 32 * i] - pivot;
+    sum[0] += d;
+    sum[1] = fmaf(d, d, sum[1]);
+  }
+#pragma unroll
+  for (int apart = 16; apart > 0; apart /= 2)
+#pragma unroll
+    for (int k = 0; k < 2; ++k) sum[k] += __shfl_xor_sync(all_lanes, sum[k], apart);
+  const float mean = sum[0] * (1.0f / Own);
+  return {pivot + mean, fmaxf(sum[1] - sum[0] * mean, 0.0f)};
+}
 /// The moments of all rows, in shared memory behind a barrier; of a single row, every warp computes them.
 template <int C, int Rows> __device__ inline float2 moments_of_rows(const decode_rows& a, decode_row_memory<C, Rows>& s) {
   const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, row = lane / 4;

@@ -82,7 +82,7 @@ template <int C> __device__ inline void attention_of_few(const decode_few_attent
       for (int k = 0; k < p.splits; ++k) send(&s.head.products[rank][line], arrived, std::uint32_t(lane / 4 * p.splits + k), two.x, two.y);
   });
   if (warp < N) {
-    const float2 m = moments_of_own<C, lines>(s.line, warp);
+    const float2 m = moments_of_columns(s.line.residual[warp]);
     if (lane < p.splits) send(&s.head.moments[rank].x, arrived, std::uint32_t(warp * p.splits + lane), m.x, m.y);
   }
   wait_for_sent(prepared);
@@ -171,7 +171,7 @@ template <int C> __device__ inline void mlp_of_few(const decode_few_mlp& given) 
     if (lane / 4 < N) send(&s.products[rank][lane / 4][line - to * lines], arrived, std::uint32_t(to), two.x, two.y);
   });
   if (warp < N) {
-    const float2 m = moments_of_own<C, hidden>(s.line, warp);
+    const float2 m = moments_of_columns(s.line.residual[warp]);
     if (lane < decode_ranks) send(&s.moments[rank][warp].x, arrived, std::uint32_t(lane), m.x, m.y);
   }
   wait_for_sent(prepared);
