@@ -84,6 +84,7 @@ TEST(conform_runner, operands_that_do_not_fit_never_reach_a_device) {
   conform::spec product = *conform::find_spec("twice");
   product.name = "matmul";
   product.op = &iso::info<iso::op::matmul>;
+  product.rules = &iso::rules<iso::op::matmul>;
   const auto judge = [&](conform::case_kind kind, const iso::shape& a, const iso::shape& b) {
     test_case c = case_of(a);
     c.of = &product;
@@ -182,10 +183,10 @@ TEST(conform_runner, what_a_backend_declares_of_itself_makes_a_case_unsupported)
   }
 }
 TEST(conform_runner, a_trace_that_ends_behind_the_op_is_no_refusal_of_the_op) {
-  iso::op_info op = iso::info<twice>;
-  op.gradient = [](iso::pullback& g) { g.give(0, matmul(g.dy(), g.dy())); };  // a matmul of vectors, which cannot be planned
+  iso::op_rules rules = iso::rules<twice>;
+  rules.gradient = [](iso::pullback& g) { g.give(0, matmul(g.dy(), g.dy())); };  // a matmul of vectors, which cannot be planned
   conform::spec of = *conform::find_spec("twice");
-  of.op = &op;
+  of.rules = &rules;
   test_case c = case_of({9});
   c.of = &of;
   c.kind = conform::case_kind::gradient;

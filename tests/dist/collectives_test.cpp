@@ -10,7 +10,7 @@ namespace collectives_test {
 
 const std::vector<std::int64_t> pieces{1, 3, 64, 257, 4099};  // elements of a rank
 
-const op_info* const ops[] = {&info<op::all_reduce>, &info<op::all_gather>, &info<op::all_gather_pieces>, &info<op::reduce_scatter>};
+const op_rules* const ops[] = {&rules<op::all_reduce>, &rules<op::all_gather>, &rules<op::all_gather_pieces>, &rules<op::reduce_scatter>};
 
 /// For each op and size the input "x<n>" and the result "y<n>" of a copy of it, over one group. all_gather takes a rank's piece, the others all pieces.
 template <class T> dynamic_plan every_op(rank_group group, const device_mesh& m) {
@@ -19,11 +19,11 @@ template <class T> dynamic_plan every_op(rank_group group, const device_mesh& m)
   const auto at = place::current();
   const auto constants = op::collective_constants::of(group, m);
   int n = 0;
-  for (const op_info* op : ops)
+  for (const op_rules* op : ops)
     for (const auto each : pieces) {
       const std::string number = std::to_string(n++);
-      const auto x = t.input(name("x" + number), {op == &info<op::all_gather> ? each : each * constants.ranks}, t.program(), at);
-      const auto copied = t.record(info<op::copy>, {&x, 1}, {}, at, 0).out[0];
+      const auto x = t.input(name("x" + number), {op == &rules<op::all_gather> ? each : each * constants.ranks}, t.program(), at);
+      const auto copied = t.record(rules<op::copy>, {&x, 1}, {}, at, 0).out[0];
       const auto y = t.record(*op, {&copied, 1}, constants, at, 0).out[0];
       t.g.values[std::size_t(t.g.root(y))].kind = value_kind::output;
       t.g.outputs.push_back({name("y" + number), y});
@@ -58,16 +58,17 @@ template <class T> void every_collective_gives_the_bits_of_a_plain_loop(rank_gro
       }
       r.session.run(scalars(1));
       ASSERT_TRUE(r.session.status().ok());
-      for (const op_info* op : ops)
+      for (const op_rules* op : ops)
         for (const auto each : pieces) {
           const auto y = *r.session.template output<E>("y" + std::to_string(n++));
           ASSERT_EQ(y.size(), std::size_t(each * ranks));
           for (std::int64_t i = 0; i < each * ranks; ++i) {
             const int of = int(i / each);
-            if (op == &info<op::reduce_scatter> && of != me) continue;  // these hold anything
-            const bool sums = op == &info<op::all_reduce> || op == &info<op::reduce_scatter>;
-            const E expected = sums ? sum_of<E>(ranks, i) : number<E>(of, op == &info<op::all_gather> ? i % each : i);
-            ASSERT_EQ(float(y[std::size_t(i)]), float(expected)) << op->name << " of " << each << ", element " << i << ", rank " << me;
+            if (op == &rules<op::reduce_scatter> && of != me) continue;  // these hold anything
+            const bool sums = op == &rules<op::all_reduce> || op == &rules<op::reduce_scatter>;
+            const E expected = sums ? sum_of<E>(ranks, i) : number<E>(of, op == &rules<op::all_gather> ? i % each : i);
+            ASSERT_EQ(float(y[std::size_t(i)]), float(expected))
+                << op->info->name << " of " << each << ", element " << i << ", rank " << me;
           }
         }
     }
@@ -83,19 +84,19 @@ TEST(collectives, give_the_bits_of_plain_loops_in_f32_and_bf16_over_both_groups)
 }
 
 TEST(collectives, refuse_what_does_not_divide_and_what_cannot_be_summed) {
-  const auto refused = [](const op_info& op, const shape& dims, dtype type) {
+  const auto refused = [](const op_rules& op, const shape& dims, dtype type) {
     tape t(dtype::f32);
     const auto x = t.input(name("x"), dims, type, place::current());
     t.record(op, {&x, 1}, op::collective_constants{.ranks = 3}, place::current(), 0);
     return std::string(t.g.error.view());
   };
-  for (const op_info* op : {&info<op::all_gather_pieces>, &info<op::reduce_scatter>}) {
+  for (const op_rules* op : {&rules<op::all_gather_pieces>, &rules<op::reduce_scatter>}) {
     EXPECT_NE(refused(*op, {10}, dtype::f32).find("do not divide by the ranks"), std::string::npos);
     EXPECT_EQ(refused(*op, {9}, dtype::f32), "");
   }
-  for (const op_info* op : {&info<op::all_reduce>, &info<op::reduce_scatter>})
+  for (const op_rules* op : {&rules<op::all_reduce>, &rules<op::reduce_scatter>})
     EXPECT_NE(refused(*op, {9}, dtype::i32).find("sums floating-point numbers only"), std::string::npos);
-  EXPECT_NE(refused(info<op::all_gather>, {1, 1, 1, 1, 1, 1}, dtype::f32).find("more than 6 axes"), std::string::npos);
+  EXPECT_NE(refused(rules<op::all_gather>, {1, 1, 1, 1, 1, 1}, dtype::f32).find("more than 6 axes"), std::string::npos);
 }
 
 }  // namespace collectives_test

@@ -12,9 +12,9 @@ template <isotope::Machine Base> struct logging : Base {
   using Base::Base;
   std::vector<std::string> log;
 
-  constexpr isotope::applied apply(const isotope::op_info& op, std::span<const std::int32_t> in, const isotope::attributes& a,
+  constexpr isotope::applied apply(const isotope::op_rules& op, std::span<const std::int32_t> in, const isotope::attributes& a,
                                    isotope::place at) {
-    log.push_back(std::string(op.name));
+    log.push_back(std::string(op.info->name));
     return Base::apply(op, in, a, at);
   }
 };

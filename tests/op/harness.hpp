@@ -59,7 +59,7 @@ constexpr kernel_under_test<Launch, More...> under_test(void (*run)(const Launch
 namespace isotope::op_test {
 
 /// The outputs of an op in a program of `type` by its shape rule, which also fills in attributes.
-inline std::vector<host> outputs_of(const op_info& op, dtype type, const std::vector<host>& in, attributes& a) {
+inline std::vector<host> outputs_of(const op_rules& op, dtype type, const std::vector<host>& in, attributes& a) {
   tape t(type);
   std::vector<std::int32_t> ids;
   for (const host& x : in) {
@@ -151,7 +151,7 @@ class op_test : public ::testing::TestWithParam<std::size_t>, public target_unde
     return kernels[GetParam()];
   }
   template <class Op> std::vector<host> outputs(const std::vector<host>& in, attributes& a) const {
-    return outputs_of(info<Op>, type, in, a);
+    return outputs_of(rules<Op>, type, in, a);
   }
   template <class Op> std::vector<host> run(const std::vector<host>& in, const attributes& a = {}, const settings& s = {}) const {
     if constexpr (info<Op>.kind == op_kind::elementwise)

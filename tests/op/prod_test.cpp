@@ -85,7 +85,7 @@ TEST(prod_refused, over_an_axis_that_is_not_there_and_of_whole_numbers) {
   for (const bool whole : {false, true}) {
     tape t(dtype::f32);
     const auto x = t.g.add_value({2, 3}, whole ? dtype::i32 : dtype::f32, value_kind::input);
-    t.apply(info<op::prod>, std::array{x}, over(whole ? 1 : 4), place::current());
+    t.apply(rules<op::prod>, std::array{x}, over(whole ? 1 : 4), place::current());
     EXPECT_FALSE(t.ok()) << whole;
   }
 }

@@ -46,7 +46,7 @@ TEST(top_k_refused, where_a_row_has_no_k_elements) {
   for (const std::int64_t k : {-1, 0, 4}) {
     tape t(dtype::f32);
     const auto x = t.g.add_value({2, 3}, dtype::f32, value_kind::input);
-    t.apply(info<op::top_k>, std::array{x}, of(k), place::current());
+    t.apply(rules<op::top_k>, std::array{x}, of(k), place::current());
     EXPECT_FALSE(t.ok()) << k;
   }
 }

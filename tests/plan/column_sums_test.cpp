@@ -91,9 +91,9 @@ struct summed_gradient {
     const std::int64_t C = what == kind::narrow ? 2 : 6;
     const auto x = s.input("x", {4, 3, C}), dy = s.input("dy", {4, 3, C});
     const auto w = s.param("w", {C}, init::ones), b = s.param("b", {C}, init::zeros);
-    const auto norm = s.machine->apply(info<op::layer_norm>, std::array{x.id, w.id, b.id}, {}, place::current());
+    const auto norm = s.machine->apply(rules<op::layer_norm>, std::array{x.id, w.id, b.id}, {}, place::current());
     const auto g =
-        s.machine->apply(info<layer_norm_grad>, std::array{x.id, w.id, b.id, norm.out[1], norm.out[2], dy.id}, {}, place::current());
+        s.machine->apply(rules<layer_norm_grad>, std::array{x.id, w.id, b.id, norm.out[1], norm.out[2], dy.id}, {}, place::current());
     const tensor<M> dx{s.machine, g.out[0]}, made = what == kind::of_y ? tensor<M>{s.machine, norm.out[0]} : dx;
     const auto of = [&](tensor<M> v, std::int64_t axes, bool keep = false, dtype t = dtype::f32) {
       const auto y = apply<sum>(place::current(), sum::constants{.axes = axes, .keep = keep, .format = t}, v);

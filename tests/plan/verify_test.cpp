@@ -92,7 +92,7 @@ struct victim {
   /// Appends a node that copies v.
   std::int32_t append_copy_of(std::int32_t v) {
     isotope::node n;
-    n.op = &isotope::info<isotope::op::copy>;
+    n.becomes(isotope::rules<isotope::op::copy>);
     n.in[0] = v;
     n.out[0] = g.add_value(value(v).dims, value(v).type, isotope::value_kind::temp);
     value(n.out[0]).producer = std::int32_t(g.nodes.size());
@@ -235,7 +235,7 @@ TEST(trace_verifier, finds_a_tensor_that_is_read_after_it_was_overwritten_in_pla
 TEST(trace_verifier, finds_a_node_that_overwrites_another_operand_of_its_own) {
   victim t(unfused);
   const auto v = t.node(t.find("matmul")).out[0], i = t.append_copy_of(v);
-  t.node(i).op = &isotope::info<isotope::op::accumulate>;
+  t.node(i).becomes(isotope::rules<isotope::op::accumulate>);
   t.node(i).in[1] = v;
   t.out(i).base = v;
   t.expect(i, {"accumulate overwrites " + t.tensor(v), "and reads it as " + t.tensor(v)});
@@ -325,7 +325,7 @@ TEST_F(body_of_a_trace, names_an_instruction_that_is_a_kernel) {
 
 TEST_F(body_of_a_trace, names_an_op_that_takes_no_body) {
   ASSERT_GE(i, 0);
-  t.node(i).op = &isotope::info<isotope::op::copy>;
+  t.node(i).becomes(isotope::rules<isotope::op::copy>);
   t.expect(i, {"has a body, but its op takes none"});
 }
 

@@ -30,10 +30,10 @@ struct probe {
       case kind::attention_grad: {
         const auto qkv = s.param("x", {rows, inner, 3 * heads * head_size}, init::ones);
         const attributes how = attention_options{.scale = 0.125}.of(qkv, heads, true, false);  // 1 / sqrt(head_size)
-        const auto y = s.machine->apply(info<op::attention>, std::array{qkv.id}, how, place::current());
+        const auto y = s.machine->apply(rules<op::attention>, std::array{qkv.id}, how, place::current());
         const tensor<M> out{s.machine, y.out[0]};
         if (what == kind::attention) return first(out);
-        const auto g = s.machine->apply(info<op::attention_grad>, std::array{qkv.id, y.out[0], y.out[1], y.out[0]}, how, place::current());
+        const auto g = s.machine->apply(rules<op::attention_grad>, std::array{qkv.id, y.out[0], y.out[1], y.out[0]}, how, place::current());
         return first(tensor<M>{s.machine, g.out[0]});
       }
       case kind::scale: return first(scale(s.param("x", {rows, inner}, init::ones), 2));

@@ -131,7 +131,7 @@ class batch_planner {
       n.body += first_micro;
       g_.nodes.push_back(n);
     }
-    for (const micro_op& m : one.micro_ops) g_.micro_ops.push_back(m);
+    for (std::size_t k = 0; k < one.micro_ops.size(); ++k) g_.add_instruction(one.micro_ops[k], one.micro_rules[k]);
     return id;
   }
   /// Keeps the queue busy with a matmul whose result is an output that may change, like a guard. Does nothing if the backend has no room or no kernel

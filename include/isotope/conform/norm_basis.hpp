@@ -11,7 +11,7 @@ namespace isotope::conform {
 template <class Op> constexpr std::vector<std::int32_t> operands_of_gradient(std::span<const tensor<tape>> x, const attributes& a) {
   std::vector<std::int32_t> in;
   for (const auto& v : x) in.push_back(v.id);
-  const auto y = x[0].machine->apply(info<Op>, in, a, place::current());
+  const auto y = x[0].machine->apply(rules<Op>, in, a, place::current());
   for (std::size_t k = 1; k < x.size(); ++k) in.push_back(y.out[k]);
   in.push_back(y.out[0]);
   return in;
@@ -20,7 +20,7 @@ template <class Op> constexpr std::vector<std::int32_t> operands_of_gradient(std
 template <class Op, class Grad> constexpr law::sides sums_of_gradients(std::span<const tensor<tape>> x, const attributes& a) {
   tape& t = *x[0].machine;
   auto in = operands_of_gradient<Op>(x, a);
-  const auto dx = [&] { return tensor<tape>{&t, t.apply(info<Grad>, in, a, place::current()).out[0]}; };
+  const auto dx = [&] { return tensor<tape>{&t, t.apply(rules<Grad>, in, a, place::current()).out[0]}; };
   const auto addend = scale(x[0], 0.5), apart = addend + dx();
   if (!t.takes_addend(info<Grad>)) return {apart, apart};
   in.push_back(addend.id);
@@ -33,7 +33,7 @@ template <class Op, class Grad> constexpr law::sides column_sums_of_gradients(st
   auto in = operands_of_gradient<Op>(x, a);
   if (t.takes_addend(info<Grad>)) in.push_back(scale(x[0], 0.5).id);
   const auto sums = [&] {
-    const tensor<tape> dx{&t, t.apply(info<Grad>, in, a, place::current()).out[0]};
+    const tensor<tape> dx{&t, t.apply(rules<Grad>, in, a, place::current()).out[0]};
     return apply<op::sum>(place::current(), op::sum::constants{.axes = 1, .format = accum_of(t.program())}, dx);
   };
   const auto joined = sums();

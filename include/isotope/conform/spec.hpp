@@ -144,6 +144,7 @@ template <class S> inline constexpr auto every_law = laws_of<S>();
 struct spec {
   std::string_view name;
   const op_info* op = nullptr;
+  const op_rules* rules = nullptr;  // of op
   std::uint32_t version = 0;
   track on = track::approximate;
   std::span<const operand_role> inputs;
@@ -181,8 +182,8 @@ template <class Op> constexpr spec spec_of() {
   static_assert(!HasGradientRule<Op> || HasGradientReference<S>,
                 "op_spec<Op>: the op has a gradient and the specification none; add `static void gradient(const call&, dy, dx)`");
   static_assert(comparisons_fit<S>(), "op_spec<Op>: integers and truth values are compared exactly");
-  spec r{Op::name,       &info<Op>, S::version,    S::on,   S::inputs, S::outputs, S::fields, S::boundary, every_law<S>,
-         S::least_cases, S::policy, &S::reference, nullptr, &S::cases, nullptr,    Bends<S>,  ForMeshes<S>};
+  spec r{Op::name,     &info<Op>,      &isotope::rules<Op>, S::version,    S::on,   S::inputs, S::outputs, S::fields, S::boundary,
+         every_law<S>, S::least_cases, S::policy,           &S::reference, nullptr, &S::cases, nullptr,    Bends<S>,  ForMeshes<S>};
   if constexpr (HasGradientReference<S>) r.gradient = &S::gradient;
   if constexpr (requires(attributes& a) { S::complete(a, std::size_t(1)); }) r.complete = &S::complete;
   return r;

@@ -84,7 +84,7 @@ class case_tracer {
     v.strides = strides;
     return id;
   }
-  std::int32_t copy_of(std::int32_t v) { return t_.apply(info<op::copy>, std::span(&v, 1), {}, place::current()).out[0]; }
+  std::int32_t copy_of(std::int32_t v) { return t_.apply(rules<op::copy>, std::span(&v, 1), {}, place::current()).out[0]; }
 
   /// Makes v an output with its own memory.
   void give(std::int32_t v, std::int32_t is) {
@@ -112,7 +112,7 @@ class case_tracer {
   }
   applied apply(const test_case& c, std::span<const std::int32_t> x) {
     const bool sound = t_.ok();
-    const applied y = t_.record(*c.of->op, x, c.attr, place::current(), c.stream);
+    const applied y = t_.record(*c.of->rules, x, c.attr, place::current(), c.stream);
     r_.refused = sound && !t_.ok() && is_said_by(c.of->op->name, t_.g.error.view());
     return y;
   }
@@ -182,7 +182,7 @@ class case_tracer {
       a.order[std::size_t(x.order[std::size_t(i)])] = i;
       in_order = in_order && x.order[std::size_t(i)] == i;
     }
-    return in_order ? g : t_.apply(info<op::permute>, std::span(&g, 1), a, place::current()).out[0];
+    return in_order ? g : t_.apply(rules<op::permute>, std::span(&g, 1), a, place::current()).out[0];
   }
 };
 

@@ -27,7 +27,7 @@ class decomposition {
   std::span<const std::int32_t> in_;
 };
 
-constexpr applied tape::decomposed(const op_info& op, std::span<const std::int32_t> in, const attributes& a, place at) {
+constexpr applied tape::decomposed(const op_rules& op, std::span<const std::int32_t> in, const attributes& a, place at) {
   const bool outer = in_decomposition_;
   in_decomposition_ = true;
   decomposition d(*this, in, a, at);

@@ -28,7 +28,7 @@ struct param_options {
 template <class M>
 concept HasTarget = requires { typename M::target; };
 template <class M>
-concept AppliesOps = requires(M& m, const op_info& op, std::span<const std::int32_t> in, const attributes& a, place at) {
+concept AppliesOps = requires(M& m, const op_rules& op, std::span<const std::int32_t> in, const attributes& a, place at) {
   { m.apply(op, in, a, at) } -> std::same_as<applied>;
 };
 template <class M>

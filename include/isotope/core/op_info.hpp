@@ -1,6 +1,6 @@
 #pragma once
-/// What the planner knows about an op: its name, shape rule, gradient rule and more. Nodes point to one of these, so ops
-/// defined outside the library work like those inside it.
+/// What is known about an op: facts, which plans and kernels read (`op_info`), and rules, by which the planner traces and rewrites it (`op_rules`). Nodes and
+/// steps point to these, so ops defined outside the library work like those inside it.
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -67,7 +67,8 @@ struct neutral_operand {
   bool left = false, right = false;
 };
 
-/// What the planner knows about an op. An op declares its own values under the same names.
+/// What plans, kernels and reports know about an op. An op declares its own values under the same names. Graphs, plans and kernel tables identify an op by the
+/// address of its `info`.
 struct op_info {
   std::string_view name;
   op_kind kind = op_kind::kernel;
@@ -82,28 +83,34 @@ struct op_info {
   int gemm_operands = 0;                              // the result is one matmul of this many first operands; 0: it is none
   bool runs_gemms = false;                            // most of its time goes into matmuls, so recomputation policies may keep its results
   bool cheap = false;  // its first result takes one pass over operands that its gradient reads, too: recompute::cheap computes it again
-  bool counts_columns = false;          // a constant counts the columns of operand 0 that it reads: longer rows change no result
-  int weight = -1;                      // the operand that may be a weight stored in another format than the other operands; -1: none
-  void (*pack)(attributes&) = nullptr;  // marks operand `weight` as a pre-packed copy; null: no kernel of the op reads one
-  /// Marks a node whose rows are to have the same bits for any number of rows; null: kernels of the op add up rows in one way anyhow.
-  void (*set_batch_invariant)(attributes&) = nullptr;
-  void (*set_a8)(attributes&) = nullptr;       // marks a node whose activations are rounded to 8 bits; null: kernels of the op do not
-  bool (*is_a8)(const attributes&) = nullptr;  // whether a node is marked so
+  bool counts_columns = false;  // a constant counts the columns of operand 0 that it reads: longer rows change no result
+  int weight = -1;              // the operand that may be a weight stored in another format than the other operands; -1: none
+  bool (*is_a8)(const attributes&) = nullptr;  // whether a step rounds its activations to 8 bits; null: kernels of the op do not
   bool constant = false;                       // every element of the result is attributes::scalar
   neutral_operand neutral{};
-  /// Computes an element-wise op of two numbers, or of one and its constant, for constant folding. Returns false if the result is undefined.
-  bool (*calculate)(double x, double y, double& result) = nullptr;
   std::int64_t (*flops)(const step_shapes&) = nullptr;  // floating-point operations of the formula; null: one per element
-  void (*infer)(shape_rule&) = nullptr;
-  void (*gradient)(pullback&) = nullptr;        // null: not differentiable
-  void (*decompose)(decomposition&) = nullptr;  // expresses the op by simpler ops, for backends without a kernel; null: not possible
-  /// Says how the op works on operands that are divided between devices; null: element-wise ops take operands that are divided alike, others whole ones only.
-  void (*shard)(sharding&) = nullptr;
   bool adds_up = false;  // if its operands are sums that are pending (distribution::partial), so is its result
   /// Gives constants that depend on the rank their values, when a plan is loaded on that rank; null: there are none.
   void (*localise)(attributes&, const mesh_position&) = nullptr;
   bool collective = false;  // its kernel exchanges numbers with other devices
   constexpr bool draws(const attributes& a) const { return random != nullptr && random(a); }
+};
+
+/// How the planner traces, differentiates and rewrites an op. Only traces point here: a plan that is compiled into a program points to `op_info`, so that the
+/// program contains none of these functions and the compiler makes no code of them.
+struct op_rules {
+  const op_info* info = nullptr;
+  void (*infer)(shape_rule&) = nullptr;
+  void (*gradient)(pullback&) = nullptr;        // null: not differentiable
+  void (*decompose)(decomposition&) = nullptr;  // expresses the op by simpler ops, for backends without a kernel; null: not possible
+  /// Says how the op works on operands that are divided between devices; null: element-wise ops take operands that are divided alike, others whole ones only.
+  void (*shard)(sharding&) = nullptr;
+  void (*pack)(attributes&) = nullptr;  // marks operand op_info::weight as a pre-packed copy; null: no kernel of the op reads one
+  /// Marks a node whose rows are to have the same bits for any number of rows; null: kernels of the op add up rows in one way anyhow.
+  void (*set_batch_invariant)(attributes&) = nullptr;
+  void (*set_a8)(attributes&) = nullptr;  // marks a node whose activations are rounded to 8 bits; null: kernels of the op do not
+  /// Computes an element-wise op of two numbers, or of one and its constant, for constant folding. Returns false if the result is undefined.
+  bool (*calculate)(double x, double y, double& result) = nullptr;
 };
 
 /// An op is a tag with a name and a shape rule; the rest has defaults.
@@ -121,8 +128,9 @@ concept HasGradientRule = requires(pullback& g) { Op::gradient(g); };
 template <class Op>
 concept HasDecomposition = requires(decomposition& d) { Op::decompose(d); };
 
-template <IsOp Op> constexpr op_info describe() {
-  op_info r{.name = Op::name, .infer = &Op::infer};
+namespace op_detail {
+template <HasOpName Op> constexpr op_info info_of() {
+  op_info r{.name = Op::name};
   if constexpr (requires { Op::kind; }) r.kind = Op::kind;
   r.layout = r.kind == op_kind::kernel ? operand_layout::dense : operand_layout::any;
   if constexpr (requires { Op::layout; }) r.layout = Op::layout;
@@ -137,23 +145,29 @@ template <IsOp Op> constexpr op_info describe() {
   if constexpr (requires { Op::cheap; }) r.cheap = Op::cheap;
   if constexpr (requires { Op::counts_columns; }) r.counts_columns = Op::counts_columns;
   if constexpr (requires { Op::weight; }) r.weight = Op::weight;
-  if constexpr (requires { &Op::pack; }) r.pack = &Op::pack;
-  if constexpr (requires { &Op::set_batch_invariant; }) r.set_batch_invariant = &Op::set_batch_invariant;
-  if constexpr (requires { &Op::set_a8; }) r.set_a8 = &Op::set_a8;
   if constexpr (requires { &Op::is_a8; }) r.is_a8 = &Op::is_a8;
   if constexpr (requires { Op::constant; }) r.constant = Op::constant;
   if constexpr (requires { Op::neutral; }) r.neutral = Op::neutral;
-  if constexpr (requires { &Op::calculate; }) r.calculate = &Op::calculate;
   if constexpr (requires { &Op::flops; }) r.flops = &Op::flops;
-  if constexpr (requires { &Op::shard; }) r.shard = &Op::shard;
   if constexpr (requires { Op::adds_up; }) r.adds_up = Op::adds_up;
   if constexpr (requires { &Op::localise; }) r.localise = &Op::localise;
   if constexpr (requires { Op::collective; }) r.collective = Op::collective;
-  if constexpr (HasGradientRule<Op>) r.gradient = &Op::gradient;
-  if constexpr (HasDecomposition<Op>) r.decompose = &Op::decompose;
   return r;
 }
-/// Graphs, plans and kernel tables identify an op by the address of its `info`.
-template <IsOp Op> inline constexpr op_info info = describe<Op>();
+template <IsOp Op> constexpr op_rules rules_of(const op_info& info) {
+  op_rules r{.info = &info, .infer = &Op::infer};
+  if constexpr (HasGradientRule<Op>) r.gradient = &Op::gradient;
+  if constexpr (HasDecomposition<Op>) r.decompose = &Op::decompose;
+  if constexpr (requires { &Op::shard; }) r.shard = &Op::shard;
+  if constexpr (requires { &Op::pack; }) r.pack = &Op::pack;
+  if constexpr (requires { &Op::set_batch_invariant; }) r.set_batch_invariant = &Op::set_batch_invariant;
+  if constexpr (requires { &Op::set_a8; }) r.set_a8 = &Op::set_a8;
+  if constexpr (requires { &Op::calculate; }) r.calculate = &Op::calculate;
+  return r;
+}
+}  // namespace op_detail
+
+template <IsOp Op> inline constexpr op_info info = op_detail::info_of<Op>();
+template <IsOp Op> inline constexpr op_rules rules = op_detail::rules_of<Op>(info<Op>);
 
 }  // namespace isotope

@@ -54,11 +54,11 @@ class pullback {
 
   /// Applies `op`, whose first result is the gradient of input 0, and gives it. If a gradient of input 0 was collected before and the kernel takes an
   /// addend, that gradient becomes the op's last operand, which saves a separate addition. The bits are the same.
-  constexpr applied give_first(const op_info& op, std::initializer_list<std::int32_t> operands) {
+  constexpr applied give_first(const op_rules& op, std::initializer_list<std::int32_t> operands) {
     std::array<std::int32_t, max_inputs> in{};
     std::size_t n = 0;
     for (auto v : operands) in[n++] = v;
-    summed_ = addend_ >= 0 && t_.addends && t_.takes_addend(op);
+    summed_ = addend_ >= 0 && t_.addends && t_.takes_addend(*op.info);
     if (summed_) in[n++] = addend_;
     const auto r = t_.apply(op, {in.data(), n}, attr, place::current());
     if (wants(0)) give(0, {&t_, r.out[0]});
@@ -104,7 +104,7 @@ constexpr std::int32_t tape::legal(operand_layout layout, std::int32_t v, place 
     case operand_layout::dense: fits = g.dense(v); break;
   }
   if (fits) return v;
-  return record(info<op::copy>, std::span<const std::int32_t>(&v, 1), {}, at, 0).out[0];
+  return record(rules<op::copy>, std::span<const std::int32_t>(&v, 1), {}, at, 0).out[0];
 }
 
 }  // namespace isotope

@@ -60,9 +60,9 @@ constexpr std::int32_t tape::assign(std::int32_t state, std::int32_t x, place at
     return -1;
   }
   // A view of the state itself is copied before the state is overwritten.
-  if (g.root(x) == g.root(state)) x = record(info<op::copy>, {&x, 1}, {}, at, 0).out[0];
+  if (g.root(x) == g.root(state)) x = record(rules<op::copy>, {&x, 1}, {}, at, 0).out[0];
   assigned_state_ = latest(g.root(state));
-  const auto y = record(info<op::copy>, {&x, 1}, {}, at, 0).out[0];
+  const auto y = record(rules<op::copy>, {&x, 1}, {}, at, 0).out[0];
   assigned_state_ = -1;
   return y;
 }

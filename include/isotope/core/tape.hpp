@@ -122,13 +122,14 @@ class tape {
     return false;
   }
 
-  constexpr applied apply(const op_info& op, std::span<const std::int32_t> in, const attributes& a, place at) {
-    return record(op, in, a, at, op.draws(a) ? ordinal_++ : 0);
+  constexpr applied apply(const op_rules& op, std::span<const std::int32_t> in, const attributes& a, place at) {
+    return record(op, in, a, at, op.info->draws(a) ? ordinal_++ : 0);
   }
 
   /// Like `apply`, with a given random stream (ordinal), so that recomputed ops draw the same numbers.
-  constexpr applied record(const op_info& op, std::span<const std::int32_t> given, const attributes& a, place at, std::uint32_t ordinal) {
+  constexpr applied record(const op_rules& by, std::span<const std::int32_t> given, const attributes& a, place at, std::uint32_t ordinal) {
     if (!ok()) return {};
+    const op_info& op = *by.info;
     std::array<std::int32_t, max_inputs> in{-1, -1, -1, -1, -1, -1, -1, -1};
     if (given.size() > std::size_t(max_inputs)) {
       message m;
@@ -144,7 +145,7 @@ class tape {
       if (!current(v, at)) return {};
     const bool effect = assigned_state_ >= 0 || updates_state(op, ins);
     shape_rule r(g, ins, a);
-    op.infer(r);
+    by.infer(r);
     for (int k = 0; k < r.outputs() && !r.failed(); ++k)
       if (const auto fault = r.out(k).dims.fault(); !fault.empty()) {
         message m;
@@ -159,9 +160,9 @@ class tape {
     }
     for (int k = 0; k < r.outputs() && late; ++k)
       if (!one_limit(r.out(k).dims, at)) return {};
-    if (op.decompose != nullptr && (decompose_all || !has_kernel(op))) return decomposed(op, ins, r.attr, at);
+    if (by.decompose != nullptr && (decompose_all || !has_kernel(op))) return decomposed(by, ins, r.attr, at);
     node n;
-    n.op = &op;
+    n.becomes(by);
     n.decomposed = in_decomposition_;
     n.in = in;
     n.attr = r.attr;
@@ -178,7 +179,7 @@ class tape {
       value& y = g.values[std::size_t(v)];
       y.producer = id;
       y.block = block;
-      y.wants_gradient = wants && op.gradient != nullptr && is_floating(o.type);
+      y.wants_gradient = wants && by.gradient != nullptr && is_floating(o.type);
       if (o.view) {
         y.base = in[0];
         y.offset = o.offset;
@@ -263,7 +264,7 @@ class tape {
       if (k.op == &op && k.precision == g.program) return true;
     return kernels.empty();
   }
-  constexpr applied decomposed(const op_info& op, std::span<const std::int32_t> in, const attributes& a, place at);
+  constexpr applied decomposed(const op_rules& op, std::span<const std::int32_t> in, const attributes& a, place at);
 
   constexpr bool good_shape(const shape& s, const name& what, place at) {
     const auto fault = s.fault();

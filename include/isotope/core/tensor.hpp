@@ -42,7 +42,7 @@ template <class M> struct tensor {
 template <class Op, class M> constexpr applied apply_op(M* m, std::initializer_list<std::int32_t> in, const attributes& a, place at) {
   for (auto v : in)
     if (v < 0) return {};
-  return m->apply(info<Op>, std::span<const std::int32_t>(in.begin(), in.size()), a, at);
+  return m->apply(rules<Op>, std::span<const std::int32_t>(in.begin(), in.size()), a, at);
 }
 template <class Op, class M, class... Rest> constexpr tensor<M> apply(place at, const attributes& a, tensor<M> first, Rest... rest) {
   return {first.machine, apply_op<Op>(first.machine, {first.id, rest.id...}, a, at).out[0]};

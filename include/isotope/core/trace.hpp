@@ -64,6 +64,7 @@ inline constexpr std::uint8_t phase_first = 1, phase_later = 2, phase_last = 4, 
 
 struct node {
   const op_info* op = nullptr;
+  const op_rules* rules = nullptr;  // of the same op
   std::array<std::int32_t, max_inputs> in{-1, -1, -1, -1, -1, -1, -1, -1};
   std::array<std::int32_t, max_outputs> out{-1, -1, -1, -1, -1, -1};
   attributes attr;
@@ -77,6 +78,11 @@ struct node {
   bool dead = false;
   bool decomposed = false;  // part of the decomposition of another op
   bool effect = false;      // kept even if no op reads its outputs
+  /// Makes the node one of another op.
+  constexpr void becomes(const op_rules& r) {
+    op = r.info;
+    rules = &r;
+  }
   constexpr int inputs() const { return used(in.data(), max_inputs); }
   constexpr int outputs() const { return used(out.data(), max_outputs); }
   static constexpr int used(const std::int32_t* ids, int limit) {
@@ -108,6 +114,7 @@ struct trace {
   std::vector<value> values;
   std::vector<node> nodes;
   std::vector<micro_op> micro_ops;
+  std::vector<const op_rules*> micro_rules;  // of the op of each of micro_ops
   std::vector<parameter> params;
   std::vector<named_value> inputs, outputs, states;
   std::vector<late_layout> late;
@@ -137,6 +144,10 @@ struct trace {
     std::int64_t n = 0;
     for (; values[std::size_t(v)].base >= 0; v = values[std::size_t(v)].base) n += values[std::size_t(v)].rank_stride;
     return n;
+  }
+  constexpr void add_instruction(const micro_op& m, const op_rules* by) {
+    micro_ops.push_back(m);
+    micro_rules.push_back(by);
   }
   constexpr std::int32_t add_value(const shape& s, dtype t, value_kind k, bool may_be_late = true) {
     value v;

@@ -112,7 +112,7 @@ template <Queue Q> class eager_machine : public tape, private node_observer {
   void overwrite(std::int32_t to, std::int32_t y) {
     if (!ok()) return;
     node n;
-    n.op = &info<op::copy>;
+    n.becomes(rules<op::copy>);
     n.in[0] = y;
     n.out[0] = g.add_value(describe(to).dims, describe(to).type, value_kind::temp);
     value& v = g.values[std::size_t(n.out[0])];

@@ -97,7 +97,7 @@ template <Queue Q> class tensor_ops {
     machine m(runner_);
     m.scalars = scalars;
     node n;
-    n.op = &info<op::matmul>;
+    n.becomes(rules<op::matmul>);
     n.in[0] = adopt(m, a).id;
     n.in[1] = adopt(m, b, value_kind::param).id;
     const auto given = adopt(m, dy);
@@ -105,7 +105,7 @@ template <Queue Q> class tensor_ops {
     n.attr = op::matmul::constants{.alpha = alpha};
     if (!m.ok()) return failed(m);
     shape_rule rule(m.g, {n.in.data(), 2}, n.attr);
-    n.op->infer(rule);
+    n.rules->infer(rule);
     if (rule.failed() || rule.out(0).dims != dy.dims()) {
       message why;
       why << "the gradient " << dy.dims() << " of a product of " << a.dims() << " and " << b.dims();
@@ -115,7 +115,7 @@ template <Queue Q> class tensor_ops {
     for (int k = 0; k < 2; ++k) m.g.values[std::size_t(n.in[std::size_t(k)])].wants_gradient = true;
     pullback p(m, n);
     p.dy_[0] = given.id;
-    n.op->gradient(p);
+    n.rules->gradient(p);
     auto da = release(m, {&m, p.given_[0]});
     if (!da) return da.error();
     auto db = release(m, {&m, p.given_[1]});
@@ -187,7 +187,7 @@ template <Queue Q> class tensor_ops {
     if (!m.ok()) return failed(m);
     const op::update_rule::constants c{
         .decaying = o.decay ? flat[0] : 0, .shadow = x.rounded.valid(), .clips = norm.valid(), .rate_scale = o.rate_scale};
-    m.apply(info<op::adamw>, in, c, place::current());
+    m.apply(rules<op::adamw>, in, c, place::current());
     return m.ok() ? result<void>{} : failed(m);
   }
 

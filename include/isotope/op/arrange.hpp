@@ -32,7 +32,7 @@ template <Machine M> constexpr tensor<M> joined(std::span<const tensor<M>> parts
     M* const machine = parts[0].machine;
     const concat::constants along{.axis = axis};
     groups.push_back(group.size() == 1 ? group[0]
-                                       : tensor<M>{machine, machine->apply(info<concat>, {in.data(), group.size()}, along, at).out[0]});
+                                       : tensor<M>{machine, machine->apply(rules<concat>, {in.data(), group.size()}, along, at).out[0]});
   }
   return groups.empty() ? tensor<M>{} : joined(std::span<const tensor<M>>(groups), axis, at);
 }

@@ -148,7 +148,7 @@ struct attention : attention_shape {
     in[std::size_t(n)] = g.y(0).id;
     in[std::size_t(n + 1)] = g.y(1).id;
     in[std::size_t(n + 2)] = g.dy().id;
-    const auto r = g.machine().record(info<attention_grad>, {in.data(), std::size_t(n + 3)}, g.attr, place::current(), g.ordinal);
+    const auto r = g.machine().record(rules<attention_grad>, {in.data(), std::size_t(n + 3)}, g.attr, place::current(), g.ordinal);
     for (int k = 0; k < grads; ++k)
       if (g.wants(k)) g.give(k, {&g.machine(), r.out[std::size_t(k)]});
   }

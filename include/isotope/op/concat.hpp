@@ -102,7 +102,7 @@ struct split {
       if (g.has_dy(k)) type = g.dy(k).type();
     for (int k = 0; k < parts; ++k) in[std::size_t(k)] = g.has_dy(k) ? g.dy(k).id : isotope::fill(g.machine(), g.y(k).dims(), type).id;
     const concat::constants joined{.axis = axis};
-    g.give(0, {&g.machine(), g.machine().apply(info<concat>, {in.data(), std::size_t(parts)}, joined, place::current()).out[0]});
+    g.give(0, {&g.machine(), g.machine().apply(rules<concat>, {in.data(), std::size_t(parts)}, joined, place::current()).out[0]});
   }
 };
 }  // namespace op
@@ -123,7 +123,7 @@ template <Machine M> constexpr tensor<M> concat(std::initializer_list<tensor<M>>
       machine = t.machine;
     }
   const op::concat::constants joined{.axis = axis < 0 && n > 0 ? axis + parts.begin()->rank() : axis};
-  return machine == nullptr ? tensor<M>{} : tensor<M>{machine, machine->apply(info<op::concat>, {in.data(), n}, joined, at).out[0]};
+  return machine == nullptr ? tensor<M>{} : tensor<M>{machine, machine->apply(rules<op::concat>, {in.data(), n}, joined, at).out[0]};
 }
 /// Splits an axis into N equal parts, which are views of x.
 ///

@@ -52,7 +52,7 @@ constexpr void cross_entropy_grad::shard(sharding& s) {
   if (!s.require(s.divided(0) && along.axis == s.dims(0).rank - 1 && along.padded, "classes must be divided by axis_split::with_padding"))
     return;
   const cross_entropy_part_grad::constants c{.classes = along.each, .all = along.size()};
-  const auto r = s.machine().record(info<cross_entropy_part_grad>, {s.in.data(), std::size_t(s.inputs())}, c, place::current(), 0);
+  const auto r = s.machine().record(rules<cross_entropy_part_grad>, {s.in.data(), std::size_t(s.inputs())}, c, place::current(), 0);
   s.replace(0, {&s.machine(), r.out[0]}, s.at(0));
 }
 

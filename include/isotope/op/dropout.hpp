@@ -50,7 +50,7 @@ struct dropout {
   /// Applies the same mask to dy.
   static constexpr void gradient(pullback& g) {
     const std::int32_t dy = g.dy().id;
-    g.give(0, {&g.machine(), g.machine().record(info<dropout>, {&dy, 1}, g.attr, place::current(), g.ordinal).out[0]});
+    g.give(0, {&g.machine(), g.machine().record(rules<dropout>, {&dy, 1}, g.attr, place::current(), g.ordinal).out[0]});
   }
 };
 }  // namespace op

@@ -52,7 +52,7 @@ struct layer_norm {
     r.yield(rows, r.accum());
   }
   static constexpr void gradient(pullback& g) {
-    const auto r = g.give_first(info<layer_norm_grad>, {g.x(0).id, g.x(1).id, g.x(2).id, g.y(1).id, g.y(2).id, g.dy().id});
+    const auto r = g.give_first(rules<layer_norm_grad>, {g.x(0).id, g.x(1).id, g.x(2).id, g.y(1).id, g.y(2).id, g.dy().id});
     for (int k = 1; k < 3; ++k)
       if (g.wants(k)) g.give(k, {&g.machine(), r.out[std::size_t(k)]});
   }

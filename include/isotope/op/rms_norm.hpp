@@ -55,7 +55,7 @@ struct rms_norm {
     s.yield(1, s.at(0));
   }
   static constexpr void gradient(pullback& g) {
-    const auto r = g.give_first(info<rms_norm_grad>, {g.x(0).id, g.x(1).id, g.y(1).id, g.dy().id});
+    const auto r = g.give_first(rules<rms_norm_grad>, {g.x(0).id, g.x(1).id, g.y(1).id, g.dy().id});
     if (g.wants(1)) g.give(1, {&g.machine(), r.out[1]});
   }
 };

@@ -19,7 +19,7 @@ namespace isotope {
 namespace plan_detail {
 
 /// Records a collective in place on elements of a region, in the last phase.
-constexpr std::int32_t exchange(tape& t, const op_info& op, std::int32_t x, rank_group group) {
+constexpr std::int32_t exchange(tape& t, const op_rules& op, std::int32_t x, rank_group group) {
   const auto y = t.record(op, {&x, 1}, op::collective_constants::of(group, t.g.mesh), place::current(), 0).out[0];
   if (!t.ok()) return x;
   t.g.nodes.back().phases = phase_last;
@@ -78,7 +78,7 @@ constexpr void reduce_gradients(tape& t, const param_order& order, std::int32_t 
   }
   const std::size_t first = g.nodes.size();
   for (const auto& b : order.buckets)
-    exchange(t, g.shards_updates ? info<op::reduce_scatter> : info<op::all_reduce>, part_of(g, grads, b.first, {b.elements}),
+    exchange(t, g.shards_updates ? rules<op::reduce_scatter> : rules<op::all_reduce>, part_of(g, grads, b.first, {b.elements}),
              rank_group::data);
   if (t.ok()) move_behind(g, first, after);
 }
@@ -91,14 +91,14 @@ constexpr std::int32_t norm_of_all(tape& t, const param_order& order, std::int32
   tensor<tape> sums[2];  // of parameters that are whole, and of divided ones
   for (const auto& b : order.buckets) {
     const auto piece = piece_of(t.g, grads, b);
-    const auto squares = square(tensor<tape>{&t, t.record(info<op::global_norm>, {&piece, 1}, {}, place::current(), 0).out[0]});
+    const auto squares = square(tensor<tape>{&t, t.record(rules<op::global_norm>, {&piece, 1}, {}, place::current(), 0).out[0]});
     auto& sum = sums[b.divided ? 1 : 0];
     sum = sum.valid() ? add(sum, squares) : squares;
   }
   if (!t.ok()) return -1;
-  if (sums[1].valid()) sums[1] = {&t, exchange(t, info<op::all_reduce>, sums[1].id, rank_group::tensor)};
+  if (sums[1].valid()) sums[1] = {&t, exchange(t, rules<op::all_reduce>, sums[1].id, rank_group::tensor)};
   auto all = !sums[1].valid() ? sums[0] : sums[0].valid() ? add(sums[0], sums[1]) : sums[1];
-  if (t.g.mesh.data > 1) all = {&t, exchange(t, info<op::all_reduce>, all.id, rank_group::data)};
+  if (t.g.mesh.data > 1) all = {&t, exchange(t, rules<op::all_reduce>, all.id, rank_group::data)};
   const auto norm = sqrt(all);
   for (std::size_t i = first; i < t.g.nodes.size(); ++i) t.g.nodes[i].phases = phase_last;
   return norm.id;

@@ -55,7 +55,7 @@ class backward {
     grad_[std::size_t(loss)] = fill(t_, t_.describe(loss).dims, t_.describe(loss).type, share).id;
     for (std::int32_t i = nodes - 1; i >= 0 && t_.ok(); --i) {
       const node f = t_.g.nodes[std::size_t(i)];
-      if (f.op->gradient == nullptr || !wanted(f)) continue;
+      if (f.rules->gradient == nullptr || !wanted(f)) continue;
       if (i == head_.loss) {
         loss = pull_head(f);
         continue;
@@ -93,7 +93,7 @@ class backward {
       std::array<std::int32_t, max_inputs> in{};
       const auto n = std::size_t(f.inputs());
       for (std::size_t k = 0; k < n; ++k) in[k] = current(f.in[k]);
-      const auto r = t_.record(*f.op, {in.data(), n}, f.attr, place::current(), f.ordinal);
+      const auto r = t_.record(*f.rules, {in.data(), n}, f.attr, place::current(), f.ordinal);
       for (int k = 0; k < f.outputs(); ++k) recomputed_[std::size_t(f.out[std::size_t(k)])] = r.out[std::size_t(k)];
     }
   }
@@ -114,7 +114,7 @@ class backward {
       moved = moved || in[k] != f.in[k];
     }
     if (!moved) return v;
-    return recomputed_[std::size_t(v)] = t_.record(*f.op, {in.data(), n}, f.attr, place::current(), 0).out[0];
+    return recomputed_[std::size_t(v)] = t_.record(*f.rules, {in.data(), n}, f.attr, place::current(), 0).out[0];
   }
 
   constexpr std::int32_t pull_head(const node& f) {
@@ -144,7 +144,7 @@ class backward {
     }
     const bool passes = f.op->kind == op_kind::view && f.inputs() == 1 && f.outputs() == 1 && owned_[std::size_t(f.out[0])] != 0;
     const auto first_new = std::int32_t(t_.g.nodes.size());
-    f.op->gradient(p);
+    f.rules->gradient(p);
     for (int k = 0; k < f.inputs() && t_.ok(); ++k)
       if (const auto given = p.given_[std::size_t(k)]; given >= 0 && t_.describe(f.in[std::size_t(k)]).wants_gradient) {
         int shares = 0;

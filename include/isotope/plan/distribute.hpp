@@ -23,7 +23,7 @@ namespace plan_detail {
 
 /// Walks over a trace once, in the order of its nodes, and makes of the nodes of all devices together those of one device.
 ///
-/// Parameters are divided as their options say (axis_split). Each op's rule (op_info::shard) says where the elements of its results are, and its shape rule gives their
+/// Parameters are divided as their options say (axis_split). Each op's rule (op_rules::shard) says where the elements of its results are, and its shape rule gives their
 /// shapes on one device. A value that is a pending sum is added up by all_reduce where an op first reads it, once.
 class distributor {
  public:
@@ -112,7 +112,7 @@ class distributor {
     if (!how(v).is_partial()) return v;
     t_.block = at(v).block;
     const auto r =
-        t_.record(info<op::all_reduce>, {&v, 1}, op::collective_constants::of(rank_group::tensor, mesh_), place::current(), 0).out[0];
+        t_.record(rules<op::all_reduce>, {&v, 1}, op::collective_constants::of(rank_group::tensor, mesh_), place::current(), 0).out[0];
     const auto y = cast(tensor<tape>{&t_, r}, values_[std::size_t(v)].type).id;
     grow();
     if (!t_.ok()) return v;
@@ -170,7 +170,7 @@ class distributor {
     t_.block = n.block;
     sharding s(t_, n, mesh_, values_, notes_);
     if (partial && all_partial) s.yield(0, distribution::partial());
-    else if (n.op->shard != nullptr) n.op->shard(s);
+    else if (n.rules->shard != nullptr) n.rules->shard(s);
     else if (n.op->kind == op_kind::elementwise) op::shard_elementwise(s);
     else if (!s.all_whole()) s.require(false, "it works on whole operands only");
     if (const auto want = n.outputs() > 0 && n.op->constant ? values_[std::size_t(n.out[0])].wanted : axis_split{}; want.divides())
@@ -244,7 +244,7 @@ class distributor {
       n.attr = c;
     }
     shape_rule r(t_.g, {n.in.data(), std::size_t(n.inputs())}, n.attr);
-    n.op->infer(r);
+    n.rules->infer(r);
     if (r.failed()) return fail(n, r.error().view());
     n.attr = r.attr;
     for (int k = 0; k < n.outputs(); ++k) {

@@ -73,10 +73,11 @@ class fusion {
       m.store = 0;
       m.type = g_.values[std::size_t(n.out[0])].type;
       m.scalar = n.attr.scalar();
-      n.op = &info<op::elementwise>;
+      const op_rules* const by = n.rules;
+      n.becomes(rules<op::elementwise>);
       n.body = std::int32_t(g_.micro_ops.size());
       n.body_size = 1;
-      g_.micro_ops.push_back(m);
+      g_.add_instruction(m, by);
     }
   }
 
@@ -99,7 +100,7 @@ class fusion {
     node f = b;
     const auto used = g_.micro_ops.size();
     const auto met = merge(a, b, i, is_host(a), f);
-    while (g_.micro_ops.size() > used) g_.micro_ops.pop_back();
+    while (g_.micro_ops.size() > used) g_.micro_ops.pop_back(), g_.micro_rules.pop_back();
     return met;
   }
   constexpr bool is_body(std::size_t i) const { return !g_.nodes[i].dead && g_.nodes[i].op->body == body_role::alone; }
@@ -261,7 +262,7 @@ class fusion {
         result[std::size_t(m.store)] = std::int8_t(max_inputs + k);
         m.store = a_store[std::size_t(m.store)];
       }
-      g_.micro_ops.push_back(m);
+      g_.add_instruction(m, g_.micro_rules[std::size_t(a.body + k)]);
     }
     for (int k = 0; k < b.body_size; ++k) {
       micro_op m = g_.micro_ops[std::size_t(b.body + k)];
@@ -270,7 +271,7 @@ class fusion {
         if (arg >= max_inputs) arg = std::int8_t(arg + a.body_size);
         else arg = b_arg[std::size_t(arg)] <= -10 ? result[std::size_t(-10 - b_arg[std::size_t(arg)])] : b_arg[std::size_t(arg)];
       }
-      g_.micro_ops.push_back(m);
+      g_.add_instruction(m, g_.micro_rules[std::size_t(b.body + k)]);
     }
     return fusion_blocker::none;
   }

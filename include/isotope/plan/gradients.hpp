@@ -46,13 +46,13 @@ constexpr void place_gradient(tape& t, const parameter& p, std::int32_t region, 
   rebase(g, slot, region, offset);
   if (accumulate) {
     const std::int32_t in[2] = {slot, p.grad};
-    const auto out = t.record(info<op::accumulate>, in, {}, place::current(), 0);
+    const auto out = t.record(rules<op::accumulate>, in, {}, place::current(), 0);
     if (out.out[0] >= 0) {
       g.nodes.back().accumulate = 1;
       g.nodes.back().effect = true;
     }
   } else {
-    const auto out = t.record(info<op::copy>, {&p.grad, 1}, {}, place::current(), 0);
+    const auto out = t.record(rules<op::copy>, {&p.grad, 1}, {}, place::current(), 0);
     if (out.out[0] >= 0) {
       rebase(g, out.out[0], region, offset);
       g.nodes.back().effect = true;
@@ -61,18 +61,18 @@ constexpr void place_gradient(tape& t, const parameter& p, std::int32_t region, 
 }
 
 /// Clips a flat gradient in place, in the last phase.
-constexpr void clip_in_place(tape& t, const op_info& op, std::int32_t grad) {
+constexpr void clip_in_place(tape& t, const op_rules& op, std::int32_t grad) {
   t.record(op, {&grad, 1}, {}, place::current(), 0);
   t.g.nodes.back().phases = phase_last;
   t.g.nodes.back().effect = true;
 }
 /// Clips by value or by each tensor's norm, in place in the gradient region.
 constexpr void clip_each(tape& t, const param_order& order, std::int32_t grads, clipping how) {
-  if (how == clipping::value) clip_in_place(t, info<op::clip_value>, grads);
+  if (how == clipping::value) clip_in_place(t, rules<op::clip_value>, grads);
   if (how == clipping::tensor_norm)
     for (auto i : order.order)
       if (const auto& p = t.g.params[std::size_t(i)]; p.trainable)
-        clip_in_place(t, info<op::clip_norm>,
+        clip_in_place(t, rules<op::clip_norm>,
                       part_of(t.g, grads, order.offset[std::size_t(i)], {t.g.values[std::size_t(p.value)].dims.count()}));
 }
 

@@ -115,7 +115,7 @@ constexpr std::int32_t muon_direction(tape& t, std::int32_t m, std::int32_t g, s
   const std::size_t first = t.g.nodes.size();
   const std::int32_t in[4] = {m, g, norm, loss};
   const op::momentum::constants clip{.clips = clips, .rate_scale = 0};  // a momentum has no learning rate
-  const auto u = t.record(info<op::momentum>, in, clip, place::current(), 0).out[1];
+  const auto u = t.record(rules<op::momentum>, in, clip, place::current(), 0).out[1];
   if (!t.ok()) return -1;
   const auto x = orthogonalized({&t, u}, t.program());
   for (std::size_t i = first; i < t.g.nodes.size(); ++i) t.g.nodes[i].phases = phase_last;

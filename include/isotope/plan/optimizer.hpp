@@ -65,7 +65,7 @@ constexpr void record_update(tape& t, const update_regions& r, const update_oper
   trace& g = t.g;
   const shape n = g.values[std::size_t(x.params)].dims;
   const bool mixed = r.master >= 0, clips = o.clip == clipping::global_norm;
-  const op_info& op = x.matrix ? info<op::muon> : o.optimizer == optimizer_kind::sgd ? info<op::sgd> : info<op::adamw>;
+  const op_rules& op = x.matrix ? rules<op::muon> : o.optimizer == optimizer_kind::sgd ? rules<op::sgd> : rules<op::adamw>;
   const auto direction = x.matrix ? muon_direction(t, part_of(g, r.moment[0], x.first, n), x.grads, x.norm, x.loss, clips) : x.grads;
   std::array<std::int32_t, max_inputs> operands{};
   std::size_t k = 0;
@@ -132,7 +132,7 @@ constexpr void update_pieces(tape& t, const param_order& order, std::int32_t gra
     const auto weights = piece_of(t.g, params, b), gradients = piece_of(t.g, grads, b);
     record_update(t, regions, {weights, gradients, -1, 0, norm, loss, at, at, b.decay ? each : 0, b.scale}, o);
     if (!t.ok()) return;
-    exchange(t, info<op::all_gather_pieces>, part_of(t.g, params, b.first, {b.elements}), rank_group::data);
+    exchange(t, rules<op::all_gather_pieces>, part_of(t.g, params, b.first, {b.elements}), rank_group::data);
     at += each;
   }
 }
@@ -166,19 +166,19 @@ constexpr void append_optimizer(tape& t, std::int32_t loss, const training_optio
   if (o.accumulate) {
     sum = g.add_value({}, accum, value_kind::output);
     const std::int32_t in[2] = {sum, loss};
-    total = t.record(info<op::accumulate>, in, {}, place::current(), 0).out[0];
+    total = t.record(rules<op::accumulate>, in, {}, place::current(), 0).out[0];
     g.nodes.back().accumulate = 1;
     g.nodes.back().effect = true;
   } else {
     g.values[std::size_t(g.root(loss))].kind = value_kind::output;
   }
-  if (g.mesh.data > 1) total = plan_detail::exchange(t, info<op::all_reduce>, sum, rank_group::data);  // the mean over all rows
+  if (g.mesh.data > 1) total = plan_detail::exchange(t, rules<op::all_reduce>, sum, rank_group::data);  // the mean over all rows
   g.outputs.back().value = total;
   plan_detail::reduce_gradients(t, order, grads);
   if (order.trained == 0 || o.optimizer == optimizer_kind::none) return;
 
   plan_detail::clip_each(t, order, grads, o.clip);
-  const auto norm = g.mesh.single() ? t.record(info<op::global_norm>, {&grads, 1}, {}, place::current(), 0).out[0]
+  const auto norm = g.mesh.single() ? t.record(rules<op::global_norm>, {&grads, 1}, {}, place::current(), 0).out[0]
                                     : plan_detail::norm_of_all(t, order, grads);
   if (!t.ok()) return;
   g.nodes.back().phases = phase_last;

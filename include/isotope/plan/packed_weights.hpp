@@ -28,7 +28,7 @@ constexpr void pack_weights(tape& t, std::initializer_list<const op_info*> updat
   for (const op_info* op : updates)
     if (const auto kernel = find_kernel(t.kernels, op, t.program()); kernel < 0 || !t.kernels[std::size_t(kernel)].packs) return;
   for (auto& n : g.nodes) {
-    if (n.dead || n.op->pack == nullptr) continue;
+    if (n.dead || n.rules->pack == nullptr) continue;
     const auto kernel = find_kernel(t.kernels, n.op, t.program());
     if (kernel < 0 || t.kernels[std::size_t(kernel)].packed == nullptr) continue;
     const auto w = std::size_t(n.op->weight);
@@ -44,7 +44,7 @@ constexpr void pack_weights(tape& t, std::initializer_list<const op_info*> updat
     const auto copy = g.add_value(b, type, value_kind::packed);
     g.values[std::size_t(copy)].base = p->packed;
     n.in[w] = copy;
-    n.op->pack(n.attr);
+    n.rules->pack(n.attr);
   }
 }
 

@@ -176,7 +176,7 @@ constexpr void regroup(tape& t, grouping group) {
     for (int k = 0; k < n.inputs(); ++k) wants = wants || t.g.values[std::size_t(n.in[std::size_t(k)])].wants_gradient;
     for (int k = 0; k < n.outputs(); ++k) {
       value& y = t.g.values[std::size_t(n.out[std::size_t(k)])];
-      y.wants_gradient = wants && n.op->gradient != nullptr && is_floating(y.type);
+      y.wants_gradient = wants && n.rules->gradient != nullptr && is_floating(y.type);
     }
   }
 }

@@ -26,7 +26,7 @@ namespace plan_detail {
 /// Marks the nodes whose kernels might add up a row in another way where there are more or fewer rows.
 constexpr void set_batch_invariant(trace& g) {
   for (node& n : g.nodes)
-    if (!n.dead && n.op->set_batch_invariant != nullptr) n.op->set_batch_invariant(n.attr);
+    if (!n.dead && n.rules->set_batch_invariant != nullptr) n.rules->set_batch_invariant(n.attr);
 }
 template <Target T> constexpr void lower(tape& t, bool fused, bool join_sums) {
   if (!t.ok()) return;

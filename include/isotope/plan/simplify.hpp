@@ -78,7 +78,7 @@ class simplifier {
   /// Turns a sum, difference, product or quotient of constants into a constant: the number that a kernel would compute, rounded as a kernel rounds
   /// it.
   constexpr void fold(node& n) {
-    if (n.op->calculate == nullptr) return;
+    if (n.rules->calculate == nullptr) return;
     const bool one = n.inputs() == 1;
     const node *a = constant(n.in[0]), *b = one ? nullptr : constant(n.in[1]);
     if (a == nullptr || (!one && b == nullptr)) return;
@@ -86,9 +86,9 @@ class simplifier {
     const double x = stored(a->attr.scalar(), at(n.in[0]).type),
                  y = one ? stored(n.attr.scalar(), accum) : stored(b->attr.scalar(), at(n.in[1]).type);
     double r = 0;
-    if (!n.op->calculate(x, y, r)) return;
+    if (!n.rules->calculate(x, y, r)) return;
     const value& to = at(n.out[0]);
-    n.op = &info<op::fill>;
+    n.becomes(rules<op::fill>);
     n.attr = op::fill::constants{.dims = to.dims, .format = to.type, .x = stored(r, accum)};
     n.in.fill(-1);
   }

@@ -314,7 +314,7 @@ class trace_check {
     const int before = body ? n.op->host_operands(n.attr) : n.inputs();
     const auto own = std::size_t(before < n.inputs() ? before : n.inputs());
     shape_rule r(g_, {n.in.data(), own}, n.attr);
-    n.op->infer(r);
+    n.rules->infer(r);
     if (r.failed()) return refused(r.error());
     if (body) return check_body(n, &r.out(0));
     if (r.outputs() != results(n)) {
@@ -359,7 +359,7 @@ class trace_check {
       }
       const auto a = attributes::of_scalar(m.scalar);
       shape_rule r(body_, {in.data(), operands}, a);
-      m.op->infer(r);
+      g_.micro_rules[std::size_t(n.body + k)]->infer(r);
       if (r.failed()) return refused(r.error());
       if (r.outputs() != 1 || !(r.out(0).dims == dims) || r.out(0).type != m.type) {
         begin() << ": instruction " << k << " of its body, " << m.op->name << ", gives " << r.out(0).dims << ' '

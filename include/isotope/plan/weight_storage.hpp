@@ -42,7 +42,7 @@ constexpr bool storable(const trace& g, std::int32_t param) {
 /// The constants that the shape rule of n derives from the formats of its operands.
 constexpr void infer_again(const trace& g, node& n) {
   shape_rule r(g, {n.in.data(), std::size_t(n.inputs())}, n.attr);
-  n.op->infer(r);
+  n.rules->infer(r);
   if (!r.failed()) n.attr = r.attr;
 }
 
@@ -123,9 +123,9 @@ constexpr void round_activations(tape& t) {
   if (!t.ok()) return;
   bool any = false;
   for (node& n : t.g.nodes) {
-    if (n.dead || n.op->set_a8 == nullptr || n.op->weight < 0) continue;
+    if (n.dead || n.rules->set_a8 == nullptr || n.op->weight < 0) continue;
     if (!in_blocks(t.g.values[std::size_t(n.in[std::size_t(n.op->weight)])].type)) continue;
-    n.op->set_a8(n.attr);
+    n.rules->set_a8(n.attr);
     any = true;
   }
   message m;

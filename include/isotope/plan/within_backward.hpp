@@ -44,7 +44,7 @@ constexpr std::int32_t own_gradient(tape& t, const parameter& p, std::vector<std
     taken[std::size_t(root)] = 1;
     return root;
   }
-  const auto copy = t.record(info<op::copy>, {&p.grad, 1}, {}, place::current(), 0);
+  const auto copy = t.record(rules<op::copy>, {&p.grad, 1}, {}, place::current(), 0);
   g.nodes.back().phases = phase_last;
   return copy.out[0];
 }
@@ -142,9 +142,9 @@ constexpr std::int32_t append_updates(tape& t, std::int32_t loss, const training
       g.nodes.back().phases = phase_last;
     }
     const auto weights = part_of(g, p.value, 0, {n}), gradient = part_of(g, grads[i], 0, {n});
-    if (o.clip == clipping::value) clip_in_place(t, info<op::clip_value>, gradient);
-    if (o.clip == clipping::tensor_norm) clip_in_place(t, info<op::clip_norm>, gradient);
-    const auto norm = t.record(info<op::global_norm>, {&gradient, 1}, {}, place::current(), 0).out[0];
+    if (o.clip == clipping::value) clip_in_place(t, rules<op::clip_value>, gradient);
+    if (o.clip == clipping::tensor_norm) clip_in_place(t, rules<op::clip_norm>, gradient);
+    const auto norm = t.record(rules<op::global_norm>, {&gradient, 1}, {}, place::current(), 0).out[0];
     g.nodes.back().phases = phase_last;
     rebase(g, norm, norms, trained++);
     const std::int64_t at = order.offset[i], decaying = p.decay ? n : 0;

@@ -45,20 +45,20 @@ template <> struct op_spec<op::cross_entropy_part_grad> : spec_basis {
     const auto at = place::current();
     const auto all = op::cross_entropy_part_grad::constants::of(a);
     tape& t = *x[0].machine;
-    const auto y = t.record(info<op::cross_entropy>, std::array{x[0].id, x[1].id}, {}, at, 0);
+    const auto y = t.record(rules<op::cross_entropy>, std::array{x[0].id, x[1].id}, {}, at, 0);
     if (!t.ok()) return {};
-    const auto gradient = [&](const op_info& op, const tensor<tape>& logits, const attributes& with) {
+    const auto gradient = [&](const op_rules& op, const tensor<tape>& logits, const attributes& with) {
       const std::array in{logits.id, x[1].id, y.out[1], y.out[2], x[2].id};
       return tensor<tape>{&t, t.record(op, in, with, at, 0).out[0]};
     };
     const auto half = [&](std::int64_t first) {
       auto c = all;
       c.first = first;
-      return gradient(info<op::cross_entropy_part_grad>, contiguous(narrow(x[0], 1, first, c.classes)), c);
+      return gradient(rules<op::cross_entropy_part_grad>, contiguous(narrow(x[0], 1, first, c.classes)), c);
     };
     const auto left = half(0), right = half(all.classes);
     if (!t.ok()) return {};
-    return {concat<tape>({left, right}, 1), gradient(info<op::cross_entropy_grad>, x[0], op::cross_entropy::constants{})};
+    return {concat<tape>({left, right}, 1), gradient(rules<op::cross_entropy_grad>, x[0], op::cross_entropy::constants{})};
   }
   /// Each side may miss the gradient by its bound.
   static void slack_of_halves(const call& c, answer& right) {
