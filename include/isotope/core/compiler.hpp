@@ -72,6 +72,13 @@ inline constexpr bool has_bf16_tiles = true;
 inline constexpr bool has_bf16_tiles = false;
 #endif
 
+/// Whether the matrix unit also multiplies tiles of signed bytes and adds to tiles of 32-bit integers.
+#if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AMX_INT8__)
+inline constexpr bool has_byte_tiles = true;
+#else
+inline constexpr bool has_byte_tiles = false;
+#endif
+
 /// Whether there are masked loads and stores of vectors of f32 and of as many 16-bit numbers.
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 inline constexpr bool has_lane_masks = true;

@@ -195,6 +195,11 @@
 #else
 #define ISOTOPE_CPU_AMX_BF16_
 #endif
+#if defined(__AMX_INT8__)
+#define ISOTOPE_CPU_AMX_INT8_ _int8
+#else
+#define ISOTOPE_CPU_AMX_INT8_
+#endif
 #if defined(__SSE4A__)
 #define ISOTOPE_CPU_SSE4A_ _sse4a
 #else
@@ -239,9 +244,10 @@
 #define ISOTOPE_CPU_JOINED_5_                                                                                                    \
   ISOTOPE_JOIN(ISOTOPE_CPU_JOINED_4_, ISOTOPE_CPU_GFNI_, ISOTOPE_CPU_AVX512BF16_, ISOTOPE_CPU_AVX512FP16_, ISOTOPE_CPU_AVXVNNI_, \
                ISOTOPE_CPU_AVXIFMA_, ISOTOPE_CPU_AMX_TILE_)
-#define ISOTOPE_CPU_ARCH_                                                                                                               \
-  ISOTOPE_JOIN(ISOTOPE_CPU_JOINED_5_, ISOTOPE_CPU_AMX_BF16_, ISOTOPE_CPU_SSE4A_, ISOTOPE_CPU_FMA4_, ISOTOPE_CPU_XOP_, ISOTOPE_CPU_TBM_, \
-               ISOTOPE_CPU_PCLMUL_)
+#define ISOTOPE_CPU_JOINED_6_                                                                                              \
+  ISOTOPE_JOIN(ISOTOPE_CPU_JOINED_5_, ISOTOPE_CPU_AMX_BF16_, ISOTOPE_CPU_AMX_INT8_, ISOTOPE_CPU_SSE4A_, ISOTOPE_CPU_FMA4_, \
+               ISOTOPE_CPU_XOP_, ISOTOPE_CPU_TBM_)
+#define ISOTOPE_CPU_ARCH_ ISOTOPE_JOIN(ISOTOPE_CPU_JOINED_6_, ISOTOPE_CPU_PCLMUL_, , , , , )
 
 #elif defined(__aarch64__)
 #if defined(__ARM_FEATURE_SVE2)

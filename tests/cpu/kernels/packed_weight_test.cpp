@@ -14,6 +14,7 @@ using unit = imitated_unit<>;
 
 /// An emulated matrix unit that the system refuses. Matmuls by bf16 pairs then read the same packed panels.
 struct refused_unit : unit {
+  using unit::unit;
   static bool permitted() { return false; }
 };
 

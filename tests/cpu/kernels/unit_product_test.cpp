@@ -1,7 +1,7 @@
 #include "bf16_contract.hpp"
 #include "imitated_unit.hpp"
 
-/// bf16 matmuls by a matrix unit. The code around the instructions runs with an emulated unit on every processor, the instructions where the processor has
+/// Matmuls by a matrix unit, in bf16 and of activations and weights in 8 bits. The code around the instructions runs with an emulated unit on every processor, the instructions where the processor has
 /// them.
 namespace unit_product_test {
 using namespace isotope_test;
@@ -106,6 +106,102 @@ TEST_F(unit_product, a_unit_that_multiplies_wrongly_is_found) {
   EXPECT_NE("", (broken_contract<product_with<unit_fault::adds_a_tile_once_more>>(o, random_number)));
 }
 
+template <unit_fault Fault> using rounded_with = matmul<precision::f32, imitated_unit<Fault>>;
+using rounded = rounded_with<unit_fault::none>;
+
+/// A weight (N, K) in blocks of many sizes, as the right operand (K, N).
+struct weight_in_blocks {
+  std::vector<std::byte> bytes;
+  cpu::view v;
+
+  weight_in_blocks(dtype t, std::int64_t N, std::int64_t K) : bytes(std::size_t(quantized::bytes_of(t, N, K))) {
+    std::vector<float> x;
+    for (std::int64_t i = 0; i < N * K; ++i) x.push_back(std::ldexp(float(random_number(1, i / K, i % K)), int(i / 32 % 7) - 3));
+    for (std::int64_t i = 0; i < N; ++i) quantized::store(t, x.data() + i * K, i * K, K, K, bytes.data());
+    v.dims = {K, N};
+    v.strides = {1, K};
+    v.type = t;
+    v.data = bytes.data();
+  }
+};
+/// The first element of x w, with w in either format, that has other bits than the portable kernel's; empty: none. Any NaN is as good as another.
+template <class Kernel> std::string other_bits(const cpu::view& x, std::int64_t N, double alpha = 1) {
+  for (const dtype type : {dtype::q8_0, dtype::q4_0}) {
+    const weight_in_blocks w(type, N, x.dims[-1]);
+    const attributes t = op::matmul::constants{.format = dtype::f32, .operands = 2, .alpha = alpha, .a8 = true};
+    shape y = x.dims;
+    y.d[std::size_t(y.rank - 1)] = N;
+    std::vector<array> out;
+    out.emplace_back(y, dtype::f32);
+    const op_case c({x, w.v}, std::move(out), t);
+    const auto wanted = c.run<cpu::kernel<op::matmul, precision::f32, kernels::portable>>(&pool_of(1));
+    for (const int threads : {1, 2, 3}) {
+      const auto given = c.run<Kernel>(&pool_of(threads));
+      for (std::int64_t i = 0; i < y.count(); ++i) {
+        const auto a = float(wanted[0].at(i)), b = float(given[0].at(i));
+        if (std::isnan(a) ? std::isnan(b) : std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b)) continue;
+        std::ostringstream broken;
+        broken << (type == dtype::q8_0 ? "q8_0" : "q4_0") << ", " << threads << " threads: element " << i << " is " << b << ", not " << a;
+        return broken.str();
+      }
+    }
+  }
+  return {};
+}
+template <class Kernel> void rounded_products_have_the_bits_of_the_portable_kernel() {
+  // Tiles with fewer rows and columns, several cells, more rows than are rounded at once, and more blocks than are added before the others.
+  for (auto [M, N, K] : {std::array{4, 16, 32}, {7, 37, 64}, {16, 5, 96}, {133, 150, 96}, {515, 20, 32}, {17, 33, 2144}, {20, 48, 2048}}) {
+    const array x = array::random({M, K}, dtype::f32, 1), across = array::random({K, M}, dtype::f32, 2);
+    EXPECT_EQ("", other_bits<Kernel>(x.v, N)) << M << ' ' << N << ' ' << K;
+    EXPECT_EQ("", other_bits<Kernel>(across.transposed(), N)) << M << ' ' << N << ' ' << K;
+  }
+  array x = array::random({40, 96}, dtype::f32, 3);
+  for (int j = 0; j < 32; ++j) x.set(3 * 96 + j, 0), x.set(4 * 96 + j, 0x1p-140 * (j - 16)), x.set(5 * 96 + 32 + j, 0x1p127 * (j % 3 - 1));
+  x.set(9 * 96 + 40, INFINITY);
+  x.set(20 * 96 + 95, NAN);
+  EXPECT_EQ("", other_bits<Kernel>(x.v, 37, 0.5));
+  cpu::view batches = x.v;  // rows of a batch lie between those of the others
+  batches.dims = {4, 10, 96};
+  batches.strides = {96, 4 * 96, 1};
+  EXPECT_EQ("", other_bits<Kernel>(batches, 37));
+}
+TEST_F(unit_product, rounded_products_keep_the_bits) { rounded_products_have_the_bits_of_the_portable_kernel<rounded>(); }
+TEST_F(unit_product, a_unit_that_multiplies_bytes_wrongly_is_found) {
+  const array x = array::random({16, 64}, dtype::f32, 1);
+  EXPECT_EQ("", other_bits<rounded>(x.v, 16));
+  EXPECT_NE("", other_bits<rounded_with<unit_fault::loses_a_product>>(x.v, 16));
+  EXPECT_NE("", other_bits<rounded_with<unit_fault::adds_a_tile_once_more>>(x.v, 16));
+}
+/// Rounds 16 rows of a block and expects the codes and scales of quantized::round_activations.
+template <dtype Type> void rounds_as_defined(const std::vector<float>& x, std::int64_t rows) {
+  if constexpr (rounded::byte_tiles) {
+    cpu::native::a8_row_tile t;
+    cpu::native::a8_unit_rows<Type>::round(x.data(), quantized::block, 1, rows, 1, &t);
+    for (std::int64_t r = 0; r < 16; ++r) {
+      const auto wanted = r < rows ? quantized::round_activations(x.data() + r * quantized::block) : quantized::rounded_block{};
+      ASSERT_TRUE(std::isnan(wanted.scale) ? std::isnan(t.scale[r]) : wanted.scale == t.scale[r]) << r;
+      for (int j = 0; j < 32; ++j)
+        ASSERT_EQ(int(wanted.code[j]), int(t.code[r][cpu::native::a8_unit_order::place(Type, j)])) << r << ' ' << j << ' ' << rows;
+    }
+  }
+}
+TEST_F(unit_product, rows_are_rounded_as_defined_beside_halves_of_a_step) {
+  for (int round = 0; round < 400; ++round) {
+    std::vector<float> x(16 * 32);
+    for (int i = 0; i < 16 * 32; ++i) {
+      const float most = std::ldexp(1 + float(i / 32) * 0x1p-5f + float(round) * 0x1p-12f, round % 60 - 30);
+      const float half = (float(int(254 * random_number(round, i / 32, i % 32)) / 2) + 0.5f) * (most / 127);  // within an ulp or so
+      x[std::size_t(i)] = i % 32 == round % 32 ? most : i % 3 == 0 ? half : std::nextafter(half, i % 3 == 1 ? 0.0f : most);
+    }
+    if (round % 8 == 1) x[40] = round % 16 == 1 ? INFINITY : NAN;
+    if (round % 8 == 2) std::fill_n(x.data() + 64, 32, 0.0f);
+    if (round % 8 == 3)
+      for (int j = 0; j < 32; ++j) x[std::size_t(96 + j)] = float(j - 9) * 0x1p-149f;
+    rounds_as_defined<dtype::q8_0>(x, 16);
+    rounds_as_defined<dtype::q4_0>(x, round % 5 == 0 ? 1 + round % 16 : 16);
+  }
+}
+
 TEST(matrix_unit, a_refusal_says_why) {
   if (!cpu::tiles_refused().empty()) {
     EXPECT_NE(std::string_view::npos, cpu::tiles_refused().find("amx"));
@@ -134,5 +230,12 @@ TEST(matrix_unit, gives_the_bits_of_its_emulation) {
         EXPECT_EQ(c.run<imitated>(&pool_of(1))[0].bytes, c.run<matmul<precision::bf16>>(&pool_of(1))[0].bytes);
       }
   }
+}
+TEST(matrix_unit, multiplies_rounded_activations_with_the_same_bits) {
+  using native = matmul<precision::f32>;
+  if (!native::byte_tiles) GTEST_SKIP() << "not compiled for a processor that multiplies tiles of bytes";
+  if (!matrix_unit::bytes_permitted())
+    GTEST_SKIP() << "this processor has no matrix unit for bytes (amx-int8), or the system refuses it: " << cpu::tiles_refused();
+  rounded_products_have_the_bits_of_the_portable_kernel<native>();
 }
 }  // namespace unit_product_test

@@ -110,6 +110,12 @@ template <int C, int A, int B> ISOTOPE_INLINE void add_tile_pairs() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(C), "i"(A), "i"(B));
 #endif
 }
+/// Needs config::has_byte_tiles.
+template <int C, int A, int B> ISOTOPE_INLINE void add_tile_bytes() {
+#if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AMX_INT8__)
+  asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(C), "i"(A), "i"(B));
+#endif
+}
 
 // load_lanes and store_lanes need config::has_lane_masks. v is a vector of f32, or of as many 16-bit numbers. The "m" constraints name a whole vector
 // of memory, which is more than the masked instructions read or write.

@@ -144,6 +144,9 @@ inline processor_features features_here() {
 #if defined(__AMX_BF16__)
   r.push({"amx-bf16", tile_features_here().bf16});
 #endif
+#if defined(__AMX_INT8__)
+  r.push({"amx-int8", tile_features_here().bytes});
+#endif
   return r;
 }
 }  // namespace arch

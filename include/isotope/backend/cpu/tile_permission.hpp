@@ -16,12 +16,12 @@ namespace isotope::cpu {
 
 /// What CPUID reports, regardless of the compiler's flags.
 struct tile_features {
-  bool tile = false, bf16 = false;
+  bool tile = false, bf16 = false, bytes = false;
 };
 inline tile_features tile_features_here() {
 #if defined(__x86_64__) && defined(__linux__)
   unsigned a = 0, b = 0, c = 0, d = 0;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0) return {(d >> 24 & 1) != 0, (d >> 22 & 1) != 0};
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0) return {(d >> 24 & 1) != 0, (d >> 22 & 1) != 0, (d >> 25 & 1) != 0};
 #endif
   return {};
 }
@@ -45,6 +45,11 @@ inline std::string_view tiles_refused() {
 #endif
   }();
   return reason;
+}
+/// Whether products of bytes may use AMX tiles, too.
+inline bool byte_tiles_permitted() {
+  static const bool permitted = tiles_refused().empty() && tile_features_here().bytes;
+  return permitted;
 }
 
 }  // namespace isotope::cpu

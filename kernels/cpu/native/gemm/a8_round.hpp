@@ -18,20 +18,20 @@ struct a8_order {
   static constexpr int excess(dtype t) { return t == dtype::q8_0 ? 128 : 8; }
 };
 
+/// A block of rounded activations whose codes stand as the activations do, and the sum of the codes.
+struct a8_natural_block {
+  alignas(32) std::int8_t code[quantized::block];
+  float scale;
+  std::int32_t sum;
+};
+
 class a8_round {
  public:
   /// Rounds `blocks` blocks, which are contiguous.
   template <dtype Type> ISOTOPE_NOINLINE static void row(const float* x, std::int64_t blocks, portable::a8_block* to) {
     for (std::int64_t b = 0; b < blocks; ++b) block<Type>(x + b * quantized::block, to[b]);
   }
-
- private:
-  static constexpr int vectors = int(quantized::block / lanes);
-  using integers __attribute__((vector_size(config::vector_bytes))) = std::int32_t;
-  using some_bytes __attribute__((vector_size(lanes))) = std::int8_t;
-  using bytes __attribute__((vector_size(32))) = std::int8_t;
-
-  template <dtype Type> ISOTOPE_INLINE static void block(const float* x, portable::a8_block& to) {
+  ISOTOPE_INLINE static a8_natural_block natural(const float* x) {
     vector v[vectors], most{}, poison{};
 #pragma GCC unroll 8
     for (int i = 0; i < vectors; ++i) {
@@ -42,7 +42,7 @@ class a8_round {
     }
     const float largest = folded(most, [](const vector& a, const vector& b) ISOTOPE_INLINE_LAMBDA { return a > b ? a : b; });
     const float scale = largest / 127.0f + folded(poison, plus);  // NaN where a number is infinite or NaN
-    alignas(32) std::int8_t code[quantized::block] = {};
+    a8_natural_block r = {.code = {}, .scale = scale, .sum = 0};
     integers sum{};
     if (scale > 0)
 #pragma GCC unroll 8
@@ -51,16 +51,28 @@ class a8_round {
         const vector y = v[i] / scale, above = y > 127.0f ? vector{} + 127.0f : y, limited = y < -127.0f ? vector{} - 127.0f : above;
         const auto rounded = __builtin_convertvector((limited + whole) - whole, integers);
         const auto narrow = __builtin_convertvector(rounded, some_bytes);
-        __builtin_memcpy(code + i * lanes, &narrow, sizeof narrow);
+        __builtin_memcpy(r.code + i * lanes, &narrow, sizeof narrow);
         sum += rounded;
       }
-    to.scale = scale;
-    to.offset = -folded(sum, plus) * a8_order::excess(Type);
-    put<Type>(code, to.code, std::make_integer_sequence<int, quantized::block>{});
+    r.sum = folded(sum, plus);
+    return r;
+  }
+
+ private:
+  static constexpr int vectors = int(quantized::block / lanes);
+  using integers __attribute__((vector_size(config::vector_bytes))) = std::int32_t;
+  using some_bytes __attribute__((vector_size(lanes))) = std::int8_t;
+  using bytes __attribute__((vector_size(32))) = std::int8_t;
+
+  template <dtype Type> ISOTOPE_INLINE static void block(const float* x, portable::a8_block& to) {
+    const a8_natural_block r = natural(x);
+    to.scale = r.scale;
+    to.offset = -r.sum * a8_order::excess(Type);
+    put<Type>(r.code, to.code, std::make_integer_sequence<int, quantized::block>{});
   }
   static constexpr auto plus = [](const auto& a, const auto& b) ISOTOPE_INLINE_LAMBDA { return a + b; };
   /// All lanes combined by f.
-  template <class V, class F> ISOTOPE_INLINE static auto folded(V v, const F& f) {
+  template <class V, class F> ISOTOPE_INLINE static auto folded(V v, const F& f) -> std::decay_t<decltype(v[0])> {
     [&]<int... K>(std::integer_sequence<int, K...>) ISOTOPE_INLINE_LAMBDA {
       if constexpr (lanes >= 16) v = f(v, V(__builtin_shufflevector(v, v, (K ^ 8)...)));
       v = f(v, V(__builtin_shufflevector(v, v, (K ^ 4)...)));
