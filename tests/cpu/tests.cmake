@@ -33,6 +33,12 @@ set(needs ${products})
 if(macros MATCHES "__AVX512F__")  # with 32 vector registers, kernels of rows take groups of four
   string(APPEND needs ",fours")
 endif()
+if(macros MATCHES "__AVX512VNNI__")  # products of many rows of a8 have kernels of their own
+  string(APPEND needs ",bytes")
+  if(NOT macros MATCHES "__AMX_INT8__")
+    string(APPEND needs ",dots")
+  endif()
+endif()
 isotope_mutated_tree(cpu ${CMAKE_CURRENT_LIST_DIR}/mutants.json)
 isotope_mutated_kernels(cpu ${mutants_tree} f32 bf16)
 isotope_mutant_program(cpu ${mutants_tree} WORDS --whole --also ${needs})

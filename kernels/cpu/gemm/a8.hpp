@@ -26,13 +26,9 @@ struct a8_panels {
   /// tile[r ld + s tile_apart + i] from the records `s apart` bytes behind those.
   using make = void (*)(const a8_block* a, std::int64_t lda, const std::byte* record, std::int64_t apart, std::int64_t blocks, float* tile,
                         std::int64_t ld, std::int64_t tile_apart);
-  /// tile[r ld + i] for r < rows.
-  using many = void (*)(const a8_block* a, std::int64_t lda, std::int64_t rows, const std::byte* record, std::int64_t blocks, float* tile,
-                        std::int64_t ld);
   struct of_format {
     make streams;  // of one row and several panels at once, each a stream of bytes of its own
     make two;      // of two rows and one panel; null: there is none
-    many rows;     // of any number of rows and one panel; null: there is none
     void (*round)(const float* x, std::int64_t blocks, a8_block* to);  // of contiguous numbers; null: one by one
   };
   of_format q8_0, q4_0;
@@ -67,12 +63,8 @@ void a8_columns_of(const a8_block* a, std::int64_t, const std::byte* record, std
                    std::int64_t) {
   a8_columns(Type, a, record, blocks, tile);
 }
-inline constexpr a8_panels plain_a8_panels = {{&a8_columns_of<dtype::q8_0>, nullptr, nullptr, nullptr},
-                                              {&a8_columns_of<dtype::q4_0>, nullptr, nullptr, nullptr},
-                                              1,
-                                              1,
-                                              &a8_excess,
-                                              &a8_place};
+inline constexpr a8_panels plain_a8_panels = {
+    {&a8_columns_of<dtype::q8_0>, nullptr, nullptr}, {&a8_columns_of<dtype::q4_0>, nullptr, nullptr}, 1, 1, &a8_excess, &a8_place};
 
 class a8_gemm {
  public:
@@ -103,8 +95,6 @@ class a8_gemm {
   static constexpr std::int64_t high = quantized::panel_rows;
   static constexpr std::int64_t most_rows = 512;   // 1.3 MB for K = 2048
   static constexpr std::int64_t most_panels = 16;  // of a task: its part of a row in f32 takes 1 KB
-  static constexpr std::int64_t many = 16;         // rows that are finished together, at least `few`
-  static constexpr std::int64_t few = 4;
 
   const launch& l_;
   const matmul_shape& s_;
@@ -144,18 +134,15 @@ class a8_gemm {
   }
   /// Makes columns [n0, n1) of these rows.
   ISOTOPE_NOINLINE void part(std::int64_t batch, std::int64_t m0, std::int64_t count, std::int64_t n0, std::int64_t n1) const {
-    alignas(64) float tile[many * most_panels * high];
+    alignas(64) float tile[2 * most_panels * high];
     const a8_panels::of_format& functions = make();
     const std::int64_t panels = divide_up(n1 - n0, high), cols = panels * high, apart = panels / panels_.streams;
     const std::int64_t panel = blocks_ * quantized::record_bytes(weight_.type);
     for (std::int64_t m = 0, some = 0; m < count; m += some) {
-      const bool together = functions.rows != nullptr && count - m >= few;
-      some = smaller(together ? many : panels_.most_rows, count - m);
+      some = smaller(panels_.most_rows, count - m);
       const a8_block* a = rows_ + m * blocks_;
       const std::byte* records = weight_.record(n0, 0);
-      if (together) {
-        for (std::int64_t p = 0; p < panels; ++p) functions.rows(a, blocks_, some, records + p * panel, blocks_, tile + p * high, cols);
-      } else if (some == 2) {
+      if (some == 2) {
         for (std::int64_t p = 0; p < panels; ++p) functions.two(a, blocks_, records + p * panel, 0, blocks_, tile + p * high, cols, 0);
       } else {
         for (std::int64_t p = 0; p < apart; ++p)

@@ -5,7 +5,7 @@
 /// packed for all threads and which one is streamed. A fused body works on a finished cell while it is in L2.
 #include <isotope/kernels/cpu/native/body/programs.hpp>
 #include <isotope/kernels/cpu/native/gemm/a8_panel.hpp>
-#include <isotope/kernels/cpu/native/gemm/a8_unit_gemm.hpp>
+#include <isotope/kernels/cpu/native/gemm/a8_tile_gemm.hpp>
 #include <isotope/kernels/cpu/native/gemm/block_gemv.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_columns.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_rows.hpp>
@@ -18,7 +18,7 @@ namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 /// @tparam Unit  the matrix unit that multiplies tiles of bf16, and of activations and weights in 8 bits, where it exists and the system permits it
 template <class P, class Unit = matrix_unit> struct matmul {
   static constexpr bool tiles = Unit::there && lanes == Unit::rows && std::same_as<P, precision::bf16>;
-  static constexpr bool byte_tiles = Unit::has_bytes && lanes == Unit::rows;
+  static constexpr bool byte_tiles = Unit::has_bytes && lanes == Unit::rows, byte_dots = config::has_byte_dots && lanes == 16;
   static constexpr bool pairs = config::has_bf16_pairs && std::same_as<P, precision::bf16>;
   /// Largest number of terms that one step multiplies.
   static constexpr std::int64_t per_step = tiles || pairs ? 2 : 1;
@@ -38,7 +38,8 @@ template <class P, class Unit = matrix_unit> struct matmul {
     const std::int64_t M = y[-2], N = y[-1], K = s.in[0][-1], batches = N == 0 || M == 0 ? 0 : y.count() / (N * M);
     // Leading axes may become rows.
     if (s.constants<op::matmul>().a8)
-      return larger_of(portable::a8_gemm::bytes(M * batches, K), byte_tiles ? a8_unit_gemm<Unit>::bytes(M * batches, K) : 0);
+      return larger_of(portable::a8_gemm::bytes(M * batches, K),
+                       byte_tiles || byte_dots ? a8_tile_gemm<a8_dot_product>::bytes(M * batches, K) : 0);
     return 4 * (blocking::copies * gemm_partition::packed_floats(M, N, K, batches) + gemm_partition::waiting_floats(M * batches, N, K));
   }
 
@@ -82,8 +83,11 @@ template <class P, class Unit = matrix_unit> struct matmul {
   }
 
   static void rounded(const launch& l, const portable::matmul_shape& s, const portable::gemm_epilogue& finish) {
-    if constexpr (byte_tiles)
-      if (a8_unit_gemm<Unit>::takes(s) && Unit::bytes_permitted()) return a8_unit_gemm<Unit>(l, s, finish).run();
+    if (a8_in_tiles(s)) {
+      if constexpr (byte_tiles)
+        if (Unit::bytes_permitted()) return a8_tile_gemm<a8_unit_product<Unit>>(l, s, finish).run();
+      if constexpr (byte_dots) return a8_tile_gemm<a8_dot_product>(l, s, finish).run();
+    }
     portable::a8_gemm(l, s, finish, rounded_panels()).run();
   }
 

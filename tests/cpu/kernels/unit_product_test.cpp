@@ -1,6 +1,8 @@
 #include "bf16_contract.hpp"
 #include "imitated_unit.hpp"
 
+#include <numeric>
+
 /// Matmuls by a matrix unit, in bf16 and of activations and weights in 8 bits. The code around the instructions runs with an emulated unit on every processor, the instructions where the processor has
 /// them.
 namespace unit_product_test {
@@ -106,8 +108,18 @@ TEST_F(unit_product, a_unit_that_multiplies_wrongly_is_found) {
   EXPECT_NE("", (broken_contract<product_with<unit_fault::adds_a_tile_once_more>>(o, random_number)));
 }
 
-template <unit_fault Fault> using rounded_with = matmul<precision::f32, imitated_unit<Fault>>;
-using rounded = rounded_with<unit_fault::none>;
+using rounded = matmul<precision::f32, imitated_unit<>>;
+/// The part of that kernel that multiplies by a unit with a fault.
+template <unit_fault Fault> struct rounded_with {
+  static std::int64_t scratch(const step_shapes& s) { return rounded::scratch(s); }
+  static void run(const cpu::launch& l) {
+    if constexpr (rounded::byte_tiles) {
+      const cpu::portable::matmul_shape s(l);
+      const cpu::portable::gemm_epilogue finish(l, s);
+      cpu::native::a8_tile_gemm<cpu::native::a8_unit_product<imitated_unit<Fault>>>(l, s, finish).run();
+    }
+  }
+};
 
 /// A weight (N, K) in blocks of many sizes, as the right operand (K, N).
 struct weight_in_blocks {
@@ -156,7 +168,8 @@ template <class Kernel> void rounded_products_have_the_bits_of_the_portable_kern
     EXPECT_EQ("", other_bits<Kernel>(across.transposed(), N)) << M << ' ' << N << ' ' << K;
   }
   array x = array::random({40, 96}, dtype::f32, 3);
-  for (int j = 0; j < 32; ++j) x.set(3 * 96 + j, 0), x.set(4 * 96 + j, 0x1p-140 * (j - 16)), x.set(5 * 96 + 32 + j, 0x1p127 * (j % 3 - 1));
+  for (int j = 0; j < 32; ++j) x.set(3 * 96 + j, 0), x.set(5 * 96 + 32 + j, 0x1p127 * (j % 3 - 1));
+  for (int j = 0; j < 96; ++j) x.set(4 * 96 + j, 0x1p-140 * (j % 32 - 16));
   x.set(9 * 96 + 40, INFINITY);
   x.set(20 * 96 + 95, NAN);
   EXPECT_EQ("", other_bits<Kernel>(x.v, 37, 0.5));
@@ -168,20 +181,24 @@ template <class Kernel> void rounded_products_have_the_bits_of_the_portable_kern
 TEST_F(unit_product, rounded_products_keep_the_bits) { rounded_products_have_the_bits_of_the_portable_kernel<rounded>(); }
 TEST_F(unit_product, a_unit_that_multiplies_bytes_wrongly_is_found) {
   const array x = array::random({16, 64}, dtype::f32, 1);
-  EXPECT_EQ("", other_bits<rounded>(x.v, 16));
+  EXPECT_EQ("", other_bits<rounded_with<unit_fault::none>>(x.v, 16));
   EXPECT_NE("", other_bits<rounded_with<unit_fault::loses_a_product>>(x.v, 16));
   EXPECT_NE("", other_bits<rounded_with<unit_fault::adds_a_tile_once_more>>(x.v, 16));
 }
 /// Rounds 16 rows of a block and expects the codes and scales of quantized::round_activations.
 template <dtype Type> void rounds_as_defined(const std::vector<float>& x, std::int64_t rows) {
   if constexpr (rounded::byte_tiles) {
+    constexpr bool dots = config::has_byte_dots;
     cpu::native::a8_row_tile t;
-    cpu::native::a8_unit_rows<Type>::round(x.data(), quantized::block, 1, rows, 1, &t);
+    cpu::native::a8_round_rows<Type, dots>::round(x.data(), quantized::block, 1, rows, 1, &t);
     for (std::int64_t r = 0; r < 16; ++r) {
       const auto wanted = r < rows ? quantized::round_activations(x.data() + r * quantized::block) : quantized::rounded_block{};
       ASSERT_TRUE(std::isnan(wanted.scale) ? std::isnan(t.scale[r]) : wanted.scale == t.scale[r]) << r;
       for (int j = 0; j < 32; ++j)
-        ASSERT_EQ(int(wanted.code[j]), int(t.code[r][cpu::native::a8_unit_order::place(Type, j)])) << r << ' ' << j << ' ' << rows;
+        ASSERT_EQ(int(wanted.code[j]), int(t.code[r][cpu::native::a8_tile_order::place(Type, j)])) << r << ' ' << j << ' ' << rows;
+      if (dots) {
+        ASSERT_EQ(-cpu::native::a8_tile_order::excess(Type) * std::accumulate(wanted.code, wanted.code + 32, 0), t.offset[r]) << r;
+      }
     }
   }
 }
@@ -196,7 +213,7 @@ TEST_F(unit_product, rows_are_rounded_as_defined_beside_halves_of_a_step) {
     if (round % 8 == 1) x[40] = round % 16 == 1 ? INFINITY : NAN;
     if (round % 8 == 2) std::fill_n(x.data() + 64, 32, 0.0f);
     if (round % 8 == 3)
-      for (int j = 0; j < 32; ++j) x[std::size_t(96 + j)] = float(j - 9) * 0x1p-149f;
+      for (int j = 0; j < 32; ++j) x[std::size_t(96 + j)] = float(12 * j - 190) * 0x1p-149f;
     rounds_as_defined<dtype::q8_0>(x, 16);
     rounds_as_defined<dtype::q4_0>(x, round % 5 == 0 ? 1 + round % 16 : 16);
   }
@@ -231,11 +248,8 @@ TEST(matrix_unit, gives_the_bits_of_its_emulation) {
       }
   }
 }
-TEST(matrix_unit, multiplies_rounded_activations_with_the_same_bits) {
-  using native = matmul<precision::f32>;
-  if (!native::byte_tiles) GTEST_SKIP() << "not compiled for a processor that multiplies tiles of bytes";
-  if (!matrix_unit::bytes_permitted())
-    GTEST_SKIP() << "this processor has no matrix unit for bytes (amx-int8), or the system refuses it: " << cpu::tiles_refused();
-  rounded_products_have_the_bits_of_the_portable_kernel<native>();
+/// On the matrix unit, if the processor has one for bytes.
+TEST(matrix_unit, rounded_products_of_the_native_kernel_keep_the_bits) {
+  rounded_products_have_the_bits_of_the_portable_kernel<kernel_of<op::matmul, precision::f32, kernels::native>>();
 }
 }  // namespace unit_product_test

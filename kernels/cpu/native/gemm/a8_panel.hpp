@@ -5,7 +5,6 @@
 /// magnitude of the weight, whose sign goes to the activation: so sums of two products fit into 16 bits. Codes of q4_0 are together as they lie: 8 + code is
 /// unsigned, a sum of 16 products fits into 16 bits, and 8 times the sum of the activations is subtracted at the end.
 #include <isotope/kernels/cpu/native/gemm/a8_round.hpp>
-#include <isotope/kernels/cpu/native/gemm/a8_rows.hpp>
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
@@ -140,7 +139,6 @@ class a8_panel {
 
 template <dtype Type>
 inline constexpr portable::a8_panels::of_format a8_panels_of = {&a8_panel::columns<Type, 1, 4>, &a8_panel::columns<Type, 2, 1>,
-                                                                config::has_byte_dots ? &a8_rows::columns<Type> : nullptr,
                                                                 &a8_round::row<Type>};
 /// One row is bound by bytes, which come faster in four streams; sums of two rows fill the registers.
 inline constexpr portable::a8_panels a8_panels = {a8_panels_of<dtype::q8_0>, a8_panels_of<dtype::q4_0>, 2, 4,

@@ -6,7 +6,7 @@
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
-/// Where the codes of a block stand, and what unsigned codes of the weight are larger by.
+/// Where the codes of a block stand, and what codes of the weight are larger by as unsigned numbers; those of q8_0 are signed here.
 struct a8_order {
   /// Elements that meet the bytes of one 32-bit word stand together: of eight elements of q8_0 the even ones, then the odd ones; of q4_0 each eighth one.
   static constexpr int place(dtype t, int j) { return t == dtype::q8_0 ? j / 8 * 8 + j % 2 * 4 + j % 8 / 2 : j % 8 * 4 + j / 8; }
@@ -15,7 +15,7 @@ struct a8_order {
     while (place(t, j) != at) ++j;
     return j;
   }
-  static constexpr int excess(dtype t) { return t == dtype::q8_0 ? 128 : 8; }
+  static constexpr int excess(dtype t) { return t == dtype::q8_0 ? 0 : 8; }
 };
 
 /// A block of rounded activations whose codes stand as the activations do, and the sum of the codes.

@@ -1,19 +1,22 @@
 #pragma once
-/// As portable::a8_gemm, with the same bits, on a matrix unit. A task makes a cell: it unpacks panels of the weight that stay in L1 for all rows of the cell,
-/// and prefetches those that come next while it multiplies the first rows: with few rows it is bound by the bytes of the weight.
+/// As portable::a8_gemm, with the same bits, for many rows, by one of two microkernels. A task makes a cell: it unpacks panels of the weight that stay in L1 for
+/// all rows of the cell, and prefetches those that come next while it multiplies the first rows: with few rows it is bound by the bytes of the weight.
+#include <isotope/kernels/cpu/native/gemm/a8_dot_product.hpp>
+#include <isotope/kernels/cpu/native/gemm/a8_round_rows.hpp>
 #include <isotope/kernels/cpu/native/gemm/a8_unit_product.hpp>
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
-template <class Unit> class a8_unit_gemm {
+/// Fewer rows are bound by the bytes of the weight.
+inline bool a8_in_tiles(const portable::matmul_shape& s) { return s.M >= 4 && s.K > 0; }
+
+template <class Product> class a8_tile_gemm {
  public:
-  /// Whether the products are fewer clocks here: not for very few rows, which are bound by the bytes of the weight anyway.
-  static constexpr bool takes(const portable::matmul_shape& s) { return s.M >= 4; }
   /// Bytes of scratch memory for M rows of a batch.
   static constexpr std::int64_t bytes(std::int64_t M, std::int64_t K) {
     return divide_up(smaller(M, most_rows), high) * (K / quantized::block) * std::int64_t(sizeof(a8_row_tile));
   }
-  a8_unit_gemm(const launch& l, const portable::matmul_shape& s, const portable::gemm_epilogue& epilogue)
+  a8_tile_gemm(const launch& l, const portable::matmul_shape& s, const portable::gemm_epilogue& epilogue)
       : l_(l), s_(s), epilogue_(epilogue), rows_(static_cast<a8_row_tile*>(l.scratch)), weight_(l.in[1]), blocks_(s.K / quantized::block) {}
 
   void run() const {
@@ -23,8 +26,8 @@ template <class Unit> class a8_unit_gemm {
 
  private:
   static constexpr std::int64_t high = a8_row_tile::rows;
-  static constexpr std::int64_t most_rows = 512;  // 442 KB for K = 768
-  static constexpr std::int64_t cell_rows = 128;  // unpacking a tile of the weight takes 10 clocks, its products with 128 rows 256
+  static constexpr std::int64_t most_rows = 512;  // 480 KB for K = 768
+  static constexpr std::int64_t cell_rows = 128;  // unpacking a tile of the weight takes 40 clocks, its products with 128 rows at least 256
   static constexpr std::int64_t cell_panels = 8;  // with 128 rows in f32, 64 KB of the stack and of L2
   static constexpr std::int64_t some_tiles = 48;  // of the weight, unpacked for the rows of a cell: 27 KB of L1, or one panel's
   static_assert(high == quantized::panel_rows);
@@ -42,11 +45,11 @@ template <class Unit> class a8_unit_gemm {
         const std::int64_t count = smaller(most_rows, s_.M - m0), groups = divide_up(count, high);
         const float* a = l_.in[0].template as<const float>() + s_.offset_a(batch) + m0 * s_.a_row;
         portable::for_tasks(l_, groups, double(count * s_.K) * 0.3, [&](std::int64_t g, int) {
-          a8_unit_rows<Type>::round(a + g * high * s_.a_row, s_.a_row, s_.a_k, smaller(high, count - g * high), blocks_,
-                                    rows_ + g * blocks_);
+          a8_round_rows<Type, !Product::signed_codes>::round(a + g * high * s_.a_row, s_.a_row, s_.a_k, smaller(high, count - g * high),
+                                                             blocks_, rows_ + g * blocks_);
         });
         const std::int64_t panels = divide_up(s_.N, high), down = divide_up(count, cell_rows);
-        const std::int64_t least = l_.pool != nullptr && l_.pool->size() > 1 ? 8 : 1;  // a cell of its own configures the unit, 200 clocks
+        const std::int64_t least = l_.pool != nullptr && l_.pool->size() > 1 ? 16 : 1;  // a cell of its own configures the unit, 200 clocks
         std::int64_t across = cell_panels;
         while (across > 1 && divide_up(panels, across) * down < least) across /= 2;
         portable::for_tasks(l_, divide_up(panels, across) * down, double(count * s_.N * s_.K) * 0.003, [&](std::int64_t t, int) {
@@ -61,7 +64,7 @@ template <class Unit> class a8_unit_gemm {
     constexpr std::int64_t record = quantized::record_bytes(Type);
     alignas(64) float tile[cell_rows * cell_panels * high];
     a8_panel_tile some[portable::a8_joined];
-    const Unit held(block_tiles);
+    [[maybe_unused]] const typename Product::held held;
     const std::int64_t cols = (p1 - p) * high;
     for (std::int64_t first = 0; first < blocks_; first += portable::a8_joined) {
       const std::int64_t blocks = smaller(portable::a8_joined, blocks_ - first), together = larger_of(1, some_tiles / blocks);
@@ -69,13 +72,15 @@ template <class Unit> class a8_unit_gemm {
         const std::int64_t panels = smaller(together, p1 - q);
         for (std::int64_t i = 0; i < panels; ++i)
           for (std::int64_t b = 0; b < blocks; ++b)
-            some[i * blocks + b].template take<Type>(weight_.data + ((q + i) * blocks_ + first + b) * record);
+            some[i * blocks + b].template take<Type, Product::signed_codes>(weight_.data + ((q + i) * blocks_ + first + b) * record);
         const std::byte* next = weight_.data + ((q + panels) * blocks_ + first) * record;  // the panels that come next, if K is not long
         for (std::int64_t r = m; r < m1; r += high, next = nullptr) {
           const a8_row_tile* a = rows_ + r / high * blocks_ + first;
           float* to = tile + (r - m) * cols + (q - p) * high;
-          const auto product = m1 - r > 8 ? &a8_unit_product<Unit, 16> : m1 - r > 4 ? &a8_unit_product<Unit, 8> : &a8_unit_product<Unit, 4>;
-          product(a, some, blocks, panels, to, cols, first > 0, next, record);
+          const auto product = m1 - r > 8   ? &Product::template make<16>
+                               : m1 - r > 4 ? &Product::template make<8>
+                                            : &Product::template make<4>;
+          product({a, some, blocks, panels, to, cols, first > 0, next, record});
         }
       }
     }

@@ -1,0 +1,97 @@
+#pragma once
+/// Blocks of K of 16 rows in 8 bits, of activations and of a weight, as products of many rows read them: four elements of K to a 32-bit word.
+#include <isotope/core/quantized.hpp>
+#include <isotope/kernels/cpu/native/gemm/pack.hpp>
+
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
+
+/// Where the codes of a block stand: those of q8_0 in their own order, those of q4_0 as they lie in a word.
+struct a8_tile_order {
+  static constexpr int place(dtype t, int j) { return t == dtype::q8_0 ? j : j % 8 * 4 + j / 8; }
+  static constexpr int element(dtype t, int at) { return t == dtype::q8_0 ? at : at % 4 * 8 + at / 4; }
+  /// What unsigned codes of the weight are larger by.
+  static constexpr int excess(dtype t) { return t == dtype::q8_0 ? 128 : 8; }
+};
+
+/// Of activations.
+struct alignas(64) a8_row_tile {
+  static constexpr std::int64_t rows = 16;
+  std::int8_t code[rows][quantized::block];
+  float scale[rows];
+  std::int32_t offset[rows];  // what sums with unsigned codes of the weight begin with
+};
+
+/// Of a weight: word i of line k holds the codes of row i that meet bytes 4 k to 4 k + 3 of a row of activations.
+struct alignas(64) a8_panel_tile {
+  std::int8_t code[8][64];
+  float scale[quantized::panel_rows];
+
+  using words __attribute__((vector_size(64))) = std::int32_t;
+  using bytes __attribute__((vector_size(64))) = std::int8_t;
+
+  /// Unpacks a record. Needs vectors of 16 f32.
+  template <dtype Type, bool Signed> ISOTOPE_INLINE void take(const std::byte* record) {
+    const vector s = load_vector(reinterpret_cast<const float16*>(record));
+    __builtin_memcpy(scale, &s, sizeof s);
+    record += 2 * quantized::panel_rows;
+    if constexpr (Type == dtype::q8_0) {
+#pragma GCC unroll 8
+      for (int k = 0; k < 8; ++k) {
+        bytes x;
+        __builtin_memcpy(&x, record + 64 * k, sizeof x);
+        x = fours(x, std::make_integer_sequence<int, 64>{});
+        if constexpr (!Signed) x ^= std::int8_t(-128);
+        __builtin_memcpy(code[k], &x, sizeof x);
+      }
+    } else {
+      const words mask = words{} + 0x0f0f0f0f, sign = words{} + std::int32_t(0x80000000);  // the highest code is in two's complement
+      constexpr std::int8_t excess = Signed ? a8_tile_order::excess(Type) : 0;
+#pragma GCC unroll 4
+      for (int k = 0; k < 4; ++k) {
+        words w;
+        __builtin_memcpy(&w, record + 64 * k, sizeof w);
+        w ^= sign;
+        const bytes low = reinterpret_cast<bytes>(w & mask) - excess, high = reinterpret_cast<bytes>((w >> 4) & mask) - excess;
+        __builtin_memcpy(code[k], &low, sizeof low);
+        __builtin_memcpy(code[4 + k], &high, sizeof high);
+      }
+    }
+  }
+
+ private:
+  /// Bytes of 16 rows, element by element, to words of four elements.
+  template <int... K> ISOTOPE_INLINE static bytes fours(const bytes& x, std::integer_sequence<int, K...>) {
+    return __builtin_shufflevector(x, x, (K % 4 * 16 + K / 4)...);
+  }
+};
+
+/// Operands and result of a product of up to 16 rows of activations and some panels of a weight, whose tiles are one after another:
+/// y[r ld + 16 p + i] (+)= the sums of `blocks` blocks, for row r, panel p < panels and its row i.
+struct a8_product {
+  const a8_row_tile* a;
+  const a8_panel_tile* w;
+  std::int64_t blocks, panels;
+  float* y;
+  std::int64_t ld;
+  bool add;
+  const std::byte* next;  // memory to prefetch, `step` bytes for each tile of a panel; null: none
+  std::int64_t step;
+
+  ISOTOPE_INLINE void prefetch(std::int64_t tile) const {
+    if (next == nullptr) return;
+    const std::byte* from = next + tile * step;
+    for (std::int64_t i = 0; i < step; i += 64) __builtin_prefetch(from + i, 0, 2);
+  }
+};
+/// Adds up the sums of some blocks, or stores them.
+template <int Rows, class V> ISOTOPE_INLINE void a8_put(const V (&part)[Rows], float* y, std::int64_t ld, bool add) {
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) {
+    V total{};
+    if (add) __builtin_memcpy(&total, y + r * ld, sizeof total);
+    total += part[r];
+    __builtin_memcpy(y + r * ld, &total, sizeof total);
+  }
+}
+
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
