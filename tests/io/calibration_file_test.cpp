@@ -32,6 +32,18 @@ TEST(calibration_file, keeps_the_figures_of_every_format) {
   EXPECT_EQ(iso::calibration{}.weakest(), iso::provenance::none);
 }
 
+TEST(calibration_file, has_a_path_of_its_own_for_each_device_of_one_name) {
+  iso::device_info a{.name = "GPU X1 (80 GB)", .backend = "b"};
+  EXPECT_EQ(iso::calibration_path("f", a), "f/isotope/b-calib-GPU-X1--80-GB-.json");
+  iso::device_info b = a;
+  a.facts = {{"uuid", "0123456789abcdef"}}, b.facts = {{"uuid", "1123456789abcdef"}};
+  EXPECT_EQ(iso::calibration_path("f", a), "f/isotope/b-calib-GPU-X1--80-GB--01234567.json");
+  EXPECT_NE(iso::calibration_path("f", a), iso::calibration_path("f", b));
+  EXPECT_NE(iso::calibration_key(a, "p", "1"), iso::calibration_key(b, "p", "1"));
+  EXPECT_NE(iso::calibration_key(a, "p", "1"), iso::calibration_key(a, "p", "2"));
+  EXPECT_NE(iso::calibration_key(a, "p", "1"), iso::calibration_key(a, "q", "1"));
+}
+
 TEST(calibration_file, of_another_device_is_ignored_in_one_line) {
   const auto got = iso::parse_calibrations(iso::text_of({sample("f32")}), "p", "another");
   EXPECT_TRUE(got.all.empty());

@@ -22,9 +22,12 @@ inline std::string calibration_key(const device_info& d, std::string_view proces
     if (f.name == "uuid" || f.name == "vendor, device" || f.name == "bf16 products") key += ", " + f.name + " " + f.value;
   return key + ", " + std::string(processor) + ", driver " + d.driver + ", isotope " + std::string(version);
 }
-/// `<folder>/isotope/<backend>-calib-<device>.json`, with a hyphen for what is no letter and no digit in the device's name.
+/// `<folder>/isotope/<backend>-calib-<device>.json`, with a hyphen for what is no letter and no digit in the device's name. Where devices have identifiers, the
+/// first characters of it follow, so that several of one name have a file each.
 inline std::string calibration_path(const std::string& folder, const device_info& d) {
   std::string called = d.name;
+  for (const device_fact& f : d.facts)
+    if (f.name == "uuid") called += "-" + f.value.substr(0, 8);
   for (char& c : called)
     if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))) c = '-';
   return folder + "/isotope/" + std::string(d.backend) + "-calib-" + called + ".json";
