@@ -4,8 +4,8 @@
 #include "../support/exit_code.hpp"
 #include "../support/machine.hpp"
 #include "../support/output.hpp"
-#include "plan.hpp"
 #include "settings.hpp"
+#include "step_size.hpp"
 
 #include <isotope/build_info.hpp>
 #include <isotope/calibrate/estimate.hpp>
@@ -17,12 +17,26 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 namespace info_program {
+
+/// What the figures of a device depend on. Kernel sets differ in speed, so they are part of it.
+inline std::string key_of(const isotope::device_info& d) {
+  const isotope::build& b = isotope::build_info<isotope::selected>;
+  return isotope::calibration_key(d, support::this_machine().processor,
+                                  std::string(b.version) + ", " + std::string(b.kernels) + " kernels");
+}
+/// Makes the folder of a file. If it can not, the write of the file says so.
+inline void make_folder_of(const std::string& path) {
+  std::error_code unmade;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), unmade);
+}
 
 namespace detail {
 
@@ -49,17 +63,16 @@ template <class Session> isotope::result<double> least_step(Session& s, std::siz
 }
 
 /// Predicts a training step, runs it a few times and compares.
-template <class Device>
-int print_step(const Device& device, const isotope::calibration& c, const isotope::model::named_gpt& size, int batch, int length) {
+template <class Device> int print_step(const Device& device, const isotope::calibration& c, const step_size& step) {
   using namespace isotope;
   int code = support::success;
-  auto plan = plan_training<selected>(model::gpt_loss_of{size.size, batch, length}, {});
+  auto plan = plan_training<selected>(step.loss(), {});
   if (support::failed(program, plan, code)) return code;
   const time_estimate e = estimate(*plan, c);
   auto session = device.load(*std::move(plan));
   if (support::failed(program, session, code)) return code;
   session->initialize(1);
-  const auto took = least_step(*session, std::size_t(batch) * std::size_t(length));
+  const auto took = least_step(*session, std::size_t(step.batch) * std::size_t(step.length));
   if (support::failed(program, took, code)) return code;
   std::string parts;
   char text[256];
@@ -79,38 +92,24 @@ int print_step(const Device& device, const isotope::calibration& c, const isotop
 
 inline int calibrate(const std::vector<std::string>& arguments) {
   using namespace isotope;
-  const auto refuse = [](const std::string& what, const std::string& fix) {
-    return support::report(program, fail(errc::invalid_argument, what, "command line", fix));
-  };
   if (arguments.size() != 1 && arguments.size() != 4)
-    return refuse(
-        "calibrate takes a folder, or a folder, a size, a batch and a length, not " + std::to_string(arguments.size()) + " arguments",
-        "isotope-info calibrate ~/.cache gpt2-124m 4 1024");
-  const model::named_gpt* size = nullptr;
-  int batch = 0, length = 0;
-  if (arguments.size() == 4) {
-    std::string names;
-    for (const auto& s : model::gpt_sizes) {
-      names += (names.empty() ? "" : ", ") + std::string(s.name);
-      if (s.name == arguments[1]) size = &s;
-    }
-    if (size == nullptr) return refuse("no size is named '" + arguments[1] + "'", "give one of " + names);
-    batch = size_from(arguments[2]), length = size_from(arguments[3]);
-    if (batch == 0 || length == 0 || length > size->size.context)
-      return refuse(
-          "batch '" + arguments[2] + "' and length '" + arguments[3] + "' are no positive numbers, or the length exceeds the context",
-          "give a length of at most " + std::to_string(size->size.context));
-  }
+    return support::report(program, fail(errc::invalid_argument,
+                                         "calibrate takes a folder, or a folder, a size, a batch and a length, not " +
+                                             std::to_string(arguments.size()) + " arguments",
+                                         "command line", "isotope-info calibrate ~/.cache gpt2-124m 4 1024"));
   int code = support::success;
+  std::optional<step_size> step;
+  if (arguments.size() == 4) {
+    const auto given = step_size_from(std::span(arguments).last<3>());
+    if (support::failed(program, given, code)) return code;
+    step = *given;
+  }
   const auto device = isotope::device<selected>::open();
   if (support::failed(program, device, code)) return code;
-  const device_info about = device->info();
-  const std::string path = calibration_path(arguments[0], about);
-  std::error_code unmade;  // the write says so
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), unmade);
+  const std::string path = calibration_path(arguments[0], device->info());
+  make_folder_of(path);
   const double began = support::seconds_now();
-  const auto found = load_or_measure<selected>(
-      *device, path, calibration_key(about, support::this_machine().processor, build_info<selected>.version), support::seconds_now);
+  const auto found = load_or_measure<selected>(*device, path, key_of(device->info()), support::seconds_now);
   if (support::failed(program, found, code)) return code;
   if (!found->message.empty()) support::print(support::one_line(found->message) + "\n");
   char text[64];
@@ -122,7 +121,7 @@ inline int calibrate(const std::vector<std::string>& arguments) {
     rows.push_back({std::string(quantity_names[q]), detail::figure_text(quantity(q), f.value), std::string(name_of(f.from))});
   }
   support::print(config::columns(rows));
-  return size == nullptr ? code : detail::print_step(*device, found->figures, *size, batch, length);
+  return !step ? code : detail::print_step(*device, found->figures, *step);
 }
 
 }  // namespace info_program

@@ -6,6 +6,7 @@
 #include "../support/registry.hpp"
 #include "../tokenize/command.hpp"
 #include "../tp-smoke/command.hpp"
+#include "settings.hpp"
 
 #include <isotope/config/flags.hpp>
 
@@ -103,6 +104,7 @@ inline std::string flag_table() {
            detail::in_cell(std::string(f.meaning)) + " |\n";
   };
   section("embed", "[EMBEDDINGS.md](EMBEDDINGS.md) has examples", embed_program::flag_meanings);
+  section("info", "Its switches are above, and [CALIBRATION.md](CALIBRATION.md) says what is ranked", rank_flags);
   section("report", "[REPORTS.md](REPORTS.md) shows what it makes", report_program::flag_meanings);
   section("tokenize", "Its commands are in its --help and in [TOKENIZERS.md](TOKENIZERS.md)", tokenize_program::flag_meanings);
   section("tp-smoke", "[DEVICES.md](DEVICES.md) says what it tests", tp_smoke_program::flag_meanings);

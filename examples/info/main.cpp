@@ -7,6 +7,7 @@
 #include "flag_table.hpp"
 #include "inspect.hpp"
 #include "plan.hpp"
+#include "rank.hpp"
 #include "settings.hpp"
 
 #include <isotope/config/flags.hpp>
@@ -94,6 +95,7 @@ int guarded_main(int argc, char** argv) {
   if (!arguments.empty() && arguments[0] == "inspect") return info_program::inspect({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "calibrate") return info_program::calibrate({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "plan") return info_program::plan_memory({arguments.begin() + 1, arguments.end()});
+  if (!arguments.empty() && arguments[0] == "rank") return info_program::rank({arguments.begin() + 1, arguments.end()});
   int code = support::success;
   const auto flags = isotope::config::read_flags(arguments, {}, switches);
   if (support::failed(program, flags, code)) return code;
