@@ -1,21 +1,39 @@
-// Reads arbitrary bytes as a file of calibrations: they are ignored with a reason in one line, or give figures in range that read back the same.
+// Reads arbitrary bytes as a file of calibrations, and as one of ranked devices: they are ignored with a reason in one line, or give figures in range, or devices,
+// that read back the same.
 #include <cstddef>
 #include <cstdint>
 #include <isotope/calibrate/calibration_file.hpp>
+#include <isotope/calibrate/rank_file.hpp>
+#include <string>
 #include <string_view>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto got = isotope::parse_calibrations({reinterpret_cast<const char*>(data), size}, "input", "d");
-  if (!got.ignored.empty()) {
-    if (!got.all.empty() || got.ignored.find('\n') != got.ignored.npos) __builtin_trap();
-    return 0;
-  }
+namespace {
+void must(bool holds) {
+  if (!holds) __builtin_trap();
+}
+void read_as_calibrations(std::string_view bytes) {
+  const auto got = isotope::parse_calibrations(bytes, "input", "d");
+  if (!got.ignored.empty()) return must(got.all.empty() && got.ignored.find('\n') == got.ignored.npos);
   for (const auto& c : got.all)
-    for (const auto& f : c.figures)
-      if (!(f.value >= 0 && f.value < 1e18)) __builtin_trap();
-  if (got.all.empty()) return 0;
+    for (const auto& f : c.figures) must(f.value >= 0 && f.value < 1e18);
+  if (got.all.empty()) return;
   const auto again = isotope::parse_calibrations(isotope::text_of(got.all), "input", "d");
-  if (!again.ignored.empty() || again.all.size() != got.all.size() || again.all.front().figures != got.all.front().figures)
-    __builtin_trap();
+  must(again.ignored.empty() && again.all.size() == got.all.size() && again.all.front().figures == got.all.front().figures);
+}
+void read_as_candidates(std::string_view bytes) {
+  const isotope::ranked_work work{.model = "m", .batch = 4, .length = 16, .machine = "p", .version = "1"};
+  const auto got = isotope::parse_candidates(bytes, "input", work);
+  if (!got.ignored.empty()) return must(got.all.empty() && got.ignored.find('\n') == got.ignored.npos);
+  must(isotope::parse_candidates(isotope::text_of(work, got.all), "input", work).all == got.all);
+  const auto ranked = isotope::rank_by_time(got.all);
+  must(ranked.order.size() + ranked.refusals.size() == got.all.size());
+  for (std::size_t k = 1; k < ranked.order.size(); ++k) must(ranked.order[k - 1].estimate.seconds() <= ranked.order[k].estimate.seconds());
+}
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  read_as_calibrations(bytes);
+  read_as_candidates(bytes);
   return 0;
 }
