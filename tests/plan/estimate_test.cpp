@@ -97,6 +97,14 @@ TEST(estimate, of_attention_counts_the_numbers_that_it_drops_by) {
   expect_parts(of_op(of(0.5), y, figures()), forward / 3e9, 0, pairs / 1e7, 3e-6);
   expect_parts(of_op(of(0.5), dx, figures()), backward / 4e9, 0, pairs / 1e7, 3e-6);
 }
+TEST(estimate, of_attention_over_packed_texts_is_that_of_texts_of_one_length) {
+  const auto p = isotope::plan_inference<T>([](auto s) {
+    const auto w = s.param("w", {64, 32}, isotope::init::ones);
+    return isotope::attention_packed(w, w, w, s.input("starts", {3}, isotope::dtype::i32), 4);
+  });
+  ASSERT_TRUE(p.ok()) << p.error().line();
+  expect_parts(of_op(*p, isotope::info<isotope::op::attention_packed>, figures()), 4 * 64 * 32 * (64.0 / 2) / 3e9, 0, 0, 3e-6);
+}
 TEST(estimate, of_functions_of_elements_is_added_to_that_of_their_bytes) {
   const auto& bodies = isotope::info<isotope::op::elementwise>;
   const isotope::shape dims{4, 8};  // read and written: 256 bytes
