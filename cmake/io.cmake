@@ -1,4 +1,4 @@
-# isotope::io: what include/isotope/io and include/isotope/config need besides isotope::isotope; the core does not need it. Our own build
+# isotope::io: what include/isotope/io, include/isotope/config and include/isotope/train need besides isotope::isotope; the core does not need it. Our own build
 # includes it, and the installed package for find_package(isotope COMPONENTS io); a project with isotope as a subproject includes it after add_subdirectory.
 include_guard(GLOBAL)
 include(${CMAKE_CURRENT_LIST_DIR}/dependencies.cmake)
@@ -6,6 +6,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/dependencies.cmake)
 isotope_find(CLI11)
 # These are found by their headers, because the packages' CMake targets link shared libraries that are not needed here.
 isotope_find(tomlplusplus toml++/toml.h)
+isotope_find(protozero protozero/pbf_writer.hpp)
 isotope_find(xxhash xxhash.h)
 isotope_find(utf8proc utf8proc.h utf8proc)
 
@@ -18,5 +19,5 @@ target_link_libraries(isotope_json PUBLIC Boost::headers)
 
 add_library(isotope_io INTERFACE)
 add_library(isotope::io ALIAS isotope_io)
-target_link_libraries(isotope_io INTERFACE isotope::isotope isotope_json isotope_dep_CLI11 isotope_dep_tomlplusplus isotope_dep_xxhash
-                                           isotope_dep_utf8proc)
+target_link_libraries(isotope_io INTERFACE isotope::isotope isotope_json isotope_dep_CLI11 isotope_dep_tomlplusplus isotope_dep_protozero
+                                           isotope_dep_xxhash isotope_dep_utf8proc)

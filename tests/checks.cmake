@@ -11,7 +11,7 @@ endif()
 set(consumer_flags
     -std=c++20 ${isotope_flags_${CMAKE_CXX_COMPILER_ID}} -I${PROJECT_SOURCE_DIR}/include -DISOTOPE_BACKEND=${isotope_backend}
     -DISOTOPE_PRECISION=${isotope_precision} -DISOTOPE_KERNELS=${isotope_kernels})
-foreach(package Boost::headers Eigen3::Eigen CLI11::CLI11 isotope_dep_tomlplusplus isotope_dep_xxhash isotope_dep_utf8proc)
+foreach(package Boost::headers Eigen3::Eigen CLI11::CLI11 isotope_dep_tomlplusplus isotope_dep_protozero isotope_dep_xxhash isotope_dep_utf8proc)
   if(TARGET ${package})
     get_target_property(directories ${package} INTERFACE_INCLUDE_DIRECTORIES)
     foreach(directory IN LISTS directories)

@@ -171,7 +171,8 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
   if (ok && s.watch.bench_dispatch_only && (s.watch.steps() || !s.watch.profile.empty()))
     refuse("watch.bench_dispatch_only", "reads nothing back, and other reports on steps are asked for", "ask for one of them");
   if (ok && s.watch.bench_dispatch_only &&
-      (!s.checkpoint.dir.empty() || !s.output.json.empty() || !s.folder.save_hf.empty() || !s.folder.save_adapters.empty()))
+      (!s.checkpoint.dir.empty() || !s.output.json.empty() || !s.output.tensorboard.empty() || !s.folder.save_hf.empty() ||
+       !s.folder.save_adapters.empty()))
     refuse("watch.bench_dispatch_only", "trains for the clock alone, and checkpoints, a log or a folder are asked for", "leave them out");
   // The tokens of one step are held in memory before any plan exists.
   if (ok && t.batch * t.length > (std::int64_t(1) << 31) / t.accumulate)

@@ -1,10 +1,9 @@
 #pragma once
-/// Sends a run's events to a progress bar or plain lines on stdout, the log of JSON lines, and the points of the plot.
+/// Sends a run's events to a progress bar or plain lines on stdout, the log (JSON lines and TensorBoard), and the points of the plot.
 #include "../support/clock.hpp"
 #include "run_log.hpp"
 
 #include <isotope/train/event.hpp>
-#include <isotope/train/json_line.hpp>
 #include <isotope/train/plain_line.hpp>
 #include <isotope/train/plot.hpp>
 #include <isotope/train/progress_bar.hpp>
@@ -24,7 +23,7 @@ class console {
   console(int width, run_log& log) : width_(width), log_(log) {}
 
   void operator()(const isotope::train::step_event& e) {
-    if (log_.listens()) log_.write(json_line(e));
+    log_.record(e);
     curves.train.push_back({double(e.step), e.loss});
     pace_.add(e.ms / 1000);
     if (width_ == 0) {
@@ -43,14 +42,14 @@ class console {
     }
   }
   void operator()(const isotope::train::eval_event& e) {
-    if (log_.listens()) log_.write(json_line(e));
+    log_.record(e);
     curves.validation.push_back({double(e.step), e.val_loss});
     bar_.val_loss = e.val_loss;
     print(plain_line(e));
   }
   void operator()(const isotope::train::checkpoint_event& e) { print(plain_line(e)); }
   void operator()(const isotope::train::done_event& e) {
-    if (log_.listens()) log_.write(json_line(e));
+    log_.record(e);
     clear();
     bar_ = {};
     print(plain_line(e));

@@ -70,6 +70,8 @@ inline isotope::config::help_words words_of_help() {
       {"output.json", "file for JSON lines: run, arena, kernels, step, eval, done. docs/REPORTS.md"},
       {"output.plot", "file for an SVG picture of the loss"},
       {"output.report", "file for an HTML page of the run, as isotope-report makes them of JSON lines. docs/REPORTS.md"},
+      {"output.tensorboard",
+       "folder for event files, which TensorBoard shows while the run goes on; made where it is missing. docs/REPORTS.md"},
       {"watch.dump_nodes", "file, or - for stderr: largest magnitude, mean and NaNs of every node, in the first step of this process"},
       {"watch.trace", "file for the launches of the second step, for chrome://tracing and ui.perfetto.dev"},
       {"watch.profile", "file, or - for stderr: times of batches, steps, validations and saves"},

@@ -1,10 +1,13 @@
 #pragma once
-/// The JSON lines of a run: written to a file, kept for the report page, or both.
+/// The JSON lines of a run, written to a file, kept for the report page, or both; and the same events for TensorBoard.
+#include "../support/clock.hpp"
 #include "../support/line_file.hpp"
 #include "configuration.hpp"
+#include "event_file.hpp"
 
 #include <isotope/core/error.hpp>
 #include <isotope/io/json_text.hpp>
+#include <isotope/train/json_line.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -27,17 +30,36 @@ class run_log {
     file_ = *std::move(file);
     return {};
   }
+  /// @param step  finished before this process
+  /// @error as event_file::create
+  isotope::result<void> open_board(const std::string& folder, std::int64_t step) {
+    auto board = event_file::create(folder, step, support::unix_seconds_now());
+    if (!board) return std::move(board).error();
+    board_ = *std::move(board);
+    return {};
+  }
   bool listens() const { return file_.has_value() || keeps_; }
   void write(std::string_view line) {
     if (file_) file_->write(line);
     if (keeps_) kept_.append(line) += '\n';
   }
+  /// Writes an event of the trainer as a line and, where TensorBoard has scalars of it, as a record.
+  template <class Event> void record(const Event& e) {
+    if (listens()) write(json_line(e));
+    if constexpr (requires { tensorboard_record(e, 0.0); })
+      if (board_) board_->write(tensorboard_record(e, support::unix_seconds_now()));
+  }
   const std::string& kept() const { return kept_; }
-  /// @error write_failed: some line is missing
-  isotope::result<void> close() { return file_ ? file_->close() : isotope::result<void>(); }
+  /// @error write_failed: some line or record is missing
+  isotope::result<void> close() {
+    auto lines = file_ ? file_->close() : isotope::result<void>();
+    auto records = board_ ? board_->close() : isotope::result<void>();
+    return lines ? records : lines;
+  }
 
  private:
   std::optional<support::line_file> file_;
+  std::optional<event_file> board_;
   bool keeps_;
   std::string kept_;
 };

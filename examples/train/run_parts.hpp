@@ -81,7 +81,7 @@ struct begun_log {
 
 /// Begins the log with what is known before the plan; that of a resumed run is cut back to the checkpoint first.
 /// @param step  finished before this process
-/// @error as cut_log, line_file::open
+/// @error as cut_log, line_file::open, event_file::create
 inline isotope::result<begun_log> begin_log(const configuration& c, const support::trained_model& model, std::int64_t step) {
   const output_settings& o = c.loaded.value.output;
   earlier_log earlier;
@@ -94,6 +94,8 @@ inline isotope::result<begun_log> begin_log(const configuration& c, const suppor
   b.curves.title = "isotope-train, " + title_of(c);
   if (!o.json.empty())
     if (auto r = b.log.open(o.json, step > 0); !r) return std::move(r).error();
+  if (!o.tensorboard.empty())
+    if (auto r = b.log.open_board(o.tensorboard, step); !r) return std::move(r).error();
   if (b.log.listens()) b.log.write(run_line(c, title_of(c), model.parameters(), step));
   return b;
 }

@@ -63,7 +63,7 @@ struct checkpoint_settings {
 };
 
 struct output_settings {
-  std::string json, plot, report;
+  std::string json, plot, report, tensorboard;
 };
 
 /// The reports of a run on its steps. They are paths, `-` for stderr.
@@ -119,7 +119,7 @@ BOOST_HANA_ADAPT_STRUCT(train_program::training_settings, steps, seed, batch, le
 BOOST_HANA_ADAPT_STRUCT(train_program::input_settings, text, data, vocab);
 BOOST_HANA_ADAPT_STRUCT(train_program::folder_settings, from, adapters, partial, save_hf, save_adapters);
 BOOST_HANA_ADAPT_STRUCT(train_program::checkpoint_settings, dir, keep, every, resume, stop_after);
-BOOST_HANA_ADAPT_STRUCT(train_program::output_settings, json, plot, report);
+BOOST_HANA_ADAPT_STRUCT(train_program::output_settings, json, plot, report, tensorboard);
 BOOST_HANA_ADAPT_STRUCT(train_program::watch_settings, dump_nodes, trace, profile, gradients, gradients_every, nan_trace,
                         bench_dispatch_only);
 BOOST_HANA_ADAPT_STRUCT(train_program::trace_settings, in, out);
