@@ -6,6 +6,7 @@
 
 #include <isotope/generate/generator.hpp>
 #include <isotope/isotope.hpp>
+#include <isotope/plan/flops.hpp>
 #include <isotope/selected.hpp>
 
 #include <cstdint>
@@ -32,6 +33,18 @@ struct training_plans {
   isotope::dynamic_plan training, evaluation;
 };
 
+inline isotope::training_options options_of(const training_shape& shape, const run_options& run) {
+  const bool within = shape.update == isotope::update_policy::within_backward;
+  return {.clip = within ? isotope::clipping::none : isotope::clipping::global_norm,
+          .update = shape.update,
+          .accumulate = shape.accumulate,
+          .recompute = shape.recompute,
+          .head = shape.head,
+          .decompose_all = run.diagnose.decompose_all(),
+          .mesh = shape.mesh,
+          .zero = shape.zero};
+}
+
 /// Plans, and writes the reports on the trace.
 ///
 /// @param budget  bytes that each plan may need
@@ -39,15 +52,7 @@ struct training_plans {
 inline isotope::result<training_plans> plan_run(const trained_model& model, const training_shape& shape, const run_options& run,
                                                 std::int64_t budget) {
   const trained_loss loss{model, int(shape.batch), int(shape.length)};
-  const bool within = shape.update == isotope::update_policy::within_backward;
-  const isotope::training_options options{.clip = within ? isotope::clipping::none : isotope::clipping::global_norm,
-                                          .update = shape.update,
-                                          .accumulate = shape.accumulate,
-                                          .recompute = shape.recompute,
-                                          .head = shape.head,
-                                          .decompose_all = run.diagnose.decompose_all(),
-                                          .mesh = shape.mesh,
-                                          .zero = shape.zero};
+  const isotope::training_options options = options_of(shape, run);
   auto plan = isotope::plan_training<target>(loss, options, budget);
   if (!plan) return std::move(plan).error();
   auto evaluation =
@@ -56,6 +61,15 @@ inline isotope::result<training_plans> plan_run(const trained_model& model, cons
   if (auto r = write_trace_reports<target>(run.diagnose, [&] { return isotope::traced_training<target>(loss, options); }); !r)
     return r.error();
   return training_plans{*std::move(plan), *std::move(evaluation)};
+}
+
+/// The operations of a step with so many micro-batches that recomputes nothing. @error as plan_training
+inline isotope::result<std::int64_t> model_flops(const trained_model& model, training_shape shape, const run_options& run,
+                                                 std::int64_t micro_batches) {
+  shape.recompute = isotope::recompute::none;
+  const auto plan = isotope::plan_training<target>(trained_loss{model, int(shape.batch), int(shape.length)}, options_of(shape, run));
+  if (!plan) return plan.error();
+  return isotope::flops_of(*plan, micro_batches);
 }
 
 /// Loads the plans of a run onto a device. Reports are on the training plan. @error as the device reports, write_failed for a report
@@ -69,12 +83,15 @@ template <class Device> isotope::result<session> load_run(const Device& device, 
 
 /// Plans first, so that a model that does not fit is refused before anything is allocated or opened.
 ///
+/// @param about  gets what the device is; may be null
 /// @error as plan_run and load_run
-inline isotope::result<session> open_training(const trained_model& model, const training_shape& shape, const run_options& run) {
+inline isotope::result<session> open_training(const trained_model& model, const training_shape& shape, const run_options& run,
+                                              isotope::device_info* about = nullptr) {
   auto plans = plan_run(model, shape, run, run.budget());
   if (!plans) return std::move(plans).error();
   auto device = isotope::device<target>::open(run.device<target::backend>());
   if (!device) return std::move(device).error();
+  if (about != nullptr) *about = device->info();
   return load_run(*device, *std::move(plans), run);
 }
 

@@ -28,6 +28,9 @@ template <class Refuse> void check_mesh(const settings& s, const Refuse& refuse)
   if (s.watch.steps() || s.watch.bench_dispatch_only)
     refuse("mesh.devices", "are " + std::to_string(mesh.ranks()) + ", and steps are looked into on one device alone",
            "leave out --dump-nodes, --trace, --gradients, --nan-trace and --bench-dispatch-only");
+  if (!s.watch.calibration.empty())
+    refuse("mesh.devices", "are " + std::to_string(mesh.ranks()) + ", and a calibration says nothing of what devices exchange",
+           "leave out --calibration");
   if (t.lora > 0)
     refuse("training.lora", "is " + std::to_string(t.lora) + ", and adapters are trained on one device",
            "leave it out, or leave --devices out");

@@ -79,6 +79,8 @@ inline isotope::config::help_words words_of_help() {
       {"watch.gradients_every", "steps between its entries"},
       {"watch.nan_trace", "after a step that is not finite, find the first node that wrote such a number; on stderr"},
       {"watch.bench_dispatch_only", "time the steps alone: no loss is read back, nothing is validated or saved"},
+      {"watch.calibration",
+       "folder of isotope-info calibrate: what it says of the time of a step, beside the measured one. docs/REPORTS.md"},
       {"trace.in", "safetensors file of a run made elsewhere, to be made again; docs/TRACES.md"},
       {"trace.out", "safetensors file for what came of it: losses, norms, first gradients, last weights"},
   };

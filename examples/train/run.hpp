@@ -14,6 +14,7 @@
 #include "data_source.hpp"
 #include "dispatch_bench.hpp"
 #include "mesh_run.hpp"
+#include "prediction.hpp"
 #include "rate.hpp"
 #include "run_parts.hpp"
 #include "settings.hpp"
@@ -25,6 +26,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -48,13 +50,15 @@ isotope::result<isotope::train::done_event> train(Session& session, const data_s
   return done;
 }
 
+/// @param predicted_usec  of each step of the plan; may be empty
 template <class Session, class Store>
 isotope::result<isotope::train::done_event> train_and_draw(Session& session, const data_source& data, Store& store, console& sink,
-                                                           run_log& log, const settings& s, isotope::train::run_state state) {
+                                                           run_log& log, const settings& s, isotope::train::run_state state,
+                                                           std::span<const double> predicted_usec) {
   const std::int64_t steps = trainer_options_of(s).steps - state.step;
   // A device that is given steps ahead of it loses by a step that is looked into: there --trace asks for the times.
   const bool timed = !s.watch.trace.empty() || (!s.output.report.empty() && Session::frames == 1);
-  watched_session<Session> watched(session, s.watch, timed && log.listens() ? &log : nullptr, steps);
+  watched_session<Session> watched(session, s.watch, timed && log.listens() ? &log : nullptr, steps, predicted_usec);
   auto done = s.watch.steps() || timed ? train(watched, data, store, sink, s, state) : train(session, data, store, sink, s, state);
   if (auto r = watched.finish(); done && !r) return std::move(r).error();
   if (const std::string path = plot_path(s); !path.empty() && !sink.curves.train.empty()) {
@@ -92,8 +96,16 @@ inline int run(configuration c) {
   const support::trained_model model = model_of(from, s, data->vocab().size());
   if (s.mesh.several()) return run_on_mesh(c, *data, model);
   const support::run_options options{program, s.machine, s.diagnose, s.watch.bench_dispatch_only};
-  auto session = support::open_training(model, shape_of(s, options.budget()), options);
+  const support::training_shape shape = shape_of(s, options.budget());
+  isotope::device_info about;
+  auto session = support::open_training(model, shape, options, &about);
   if (support::failed(program, session, code)) return code;
+  std::optional<prediction> predicted;
+  if (!s.watch.calibration.empty()) {
+    auto p = predict(s, model, shape, options, about, session->plan());
+    if (support::failed(program, p, code)) return code;
+    predicted = *std::move(p);
+  }
 
   isotope::train::run_identity identity = run_identity_of(c, model, *data);
   report_skipped(c);
@@ -107,12 +119,12 @@ inline int run(configuration c) {
     support::install_interrupt_handler();
     auto line = bench_dispatches(*session, *data, trainer_options_of(s));
     if (support::failed(program, line, code)) return code;
-    support::print(*line + "\n");
+    support::print((predicted ? predicted->line() + "\n" : "") + *line + "\n");
     support::describe_end(program, s.diagnose, *session);
     return support::interrupt_requested ? support::interrupted : support::success;
   }
 
-  auto begun = begin_log(c, model, state.step);
+  auto begun = begin_log(c, model, state.step, predicted ? predicted->fields() : std::string());
   if (support::failed(program, begun, code)) return code;
   run_log& log = begun->log;
   if (log.listens()) log.write(isotope::train::arena_line(session->plan(), state.step));
@@ -121,15 +133,17 @@ inline int run(configuration c) {
   sink.curves = std::move(begun->curves);
   sink.print(first_line(c, *data, trained_of(*session, model), model, session->planned_bytes()));
   if (state.step > 0) sink.print("resumed after step " + std::to_string(state.step));
+  if (predicted) sink.print(predicted->line()), sink.comparison.emplace(*predicted);
+  const auto usec = predicted ? std::span<const double>(predicted->usec) : std::span<const double>();
 
   support::install_interrupt_handler();
   isotope::result<isotope::train::done_event> done = isotope::train::done_event{};
   if (c.folder) {
     isotope::train::folder_store store(*c.folder, std::move(identity));
-    done = train_and_draw(*session, *data, store, sink, log, s, state);
+    done = train_and_draw(*session, *data, store, sink, log, s, state, usec);
   } else {
     isotope::train::no_checkpoints store;
-    done = train_and_draw(*session, *data, store, sink, log, s, state);
+    done = train_and_draw(*session, *data, store, sink, log, s, state, usec);
   }
   support::describe_end(program, s.diagnose, *session);
   auto closed = log.close();

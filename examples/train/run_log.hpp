@@ -66,10 +66,12 @@ class run_log {
 
 /// {"event":"run","step":..,"program":..,"title":..,"parameters":..,"settings":[{"key":..,"value":..,"origin":..}]}: every setting with the layer that set it.
 /// @param step  finished before this process
-inline std::string run_line(const configuration& c, const std::string& title, std::int64_t parameters, std::int64_t step) {
+/// @param more  further fields, each with a comma before it
+inline std::string run_line(const configuration& c, const std::string& title, std::int64_t parameters, std::int64_t step,
+                            std::string_view more) {
   using isotope::io::json_string;
   std::string r = R"({"event":"run","step":)" + std::to_string(step) + R"(,"program":)" + json_string(program) + R"(,"title":)" +
-                  json_string(title) + R"(,"parameters":)" + std::to_string(parameters) + R"(,"settings":[)";
+                  json_string(title) + R"(,"parameters":)" + std::to_string(parameters) + std::string(more) + R"(,"settings":[)";
   for (const isotope::config::setting& s : c.loaded.settings)
     r += std::string(r.back() == '[' ? "" : ",") + R"({"key":)" + json_string(s.key) + R"(,"value":)" + s.value + R"(,"origin":)" +
          json_string(s.origin) + "}";

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -81,8 +82,10 @@ struct begun_log {
 
 /// Begins the log with what is known before the plan; that of a resumed run is cut back to the checkpoint first.
 /// @param step  finished before this process
+/// @param more  further fields of the event `run`
 /// @error as cut_log, line_file::open, event_file::create
-inline isotope::result<begun_log> begin_log(const configuration& c, const support::trained_model& model, std::int64_t step) {
+inline isotope::result<begun_log> begin_log(const configuration& c, const support::trained_model& model, std::int64_t step,
+                                            std::string_view more = {}) {
   const output_settings& o = c.loaded.value.output;
   earlier_log earlier;
   if (step > 0 && !o.json.empty()) {
@@ -96,7 +99,7 @@ inline isotope::result<begun_log> begin_log(const configuration& c, const suppor
     if (auto r = b.log.open(o.json, step > 0); !r) return std::move(r).error();
   if (!o.tensorboard.empty())
     if (auto r = b.log.open_board(o.tensorboard, step); !r) return std::move(r).error();
-  if (b.log.listens()) b.log.write(run_line(c, title_of(c), model.parameters(), step));
+  if (b.log.listens()) b.log.write(run_line(c, title_of(c), model.parameters(), step, more));
   return b;
 }
 

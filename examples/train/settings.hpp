@@ -66,7 +66,7 @@ struct output_settings {
   std::string json, plot, report, tensorboard;
 };
 
-/// The reports of a run on its steps. They are paths, `-` for stderr.
+/// The reports of a run on its steps. They are paths of files, `-` for stderr.
 struct watch_settings {
   std::string dump_nodes;  // of the first step of this process
   std::string trace;       // of its second step, which no first use slows down; of the first, if there is only one
@@ -75,6 +75,7 @@ struct watch_settings {
   std::int64_t gradients_every = 1;
   bool nan_trace = false;
   bool bench_dispatch_only = false;
+  std::string calibration;  // a folder
   bool steps() const { return !dump_nodes.empty() || !trace.empty() || !gradients.empty() || nan_trace; }
 };
 
@@ -121,7 +122,7 @@ BOOST_HANA_ADAPT_STRUCT(train_program::folder_settings, from, adapters, partial,
 BOOST_HANA_ADAPT_STRUCT(train_program::checkpoint_settings, dir, keep, every, resume, stop_after);
 BOOST_HANA_ADAPT_STRUCT(train_program::output_settings, json, plot, report, tensorboard);
 BOOST_HANA_ADAPT_STRUCT(train_program::watch_settings, dump_nodes, trace, profile, gradients, gradients_every, nan_trace,
-                        bench_dispatch_only);
+                        bench_dispatch_only, calibration);
 BOOST_HANA_ADAPT_STRUCT(train_program::trace_settings, in, out);
 BOOST_HANA_ADAPT_STRUCT(train_program::settings, model, training, input, folder, checkpoint, output, watch, trace, mesh, machine, diagnose);
 BOOST_HANA_ADAPT_STRUCT(train_program::kept_mesh, devices, tensor, zero);

@@ -34,8 +34,10 @@ template <isotope::train::ObservableSession Session> class watched_session {
  public:
   /// @param kernels  gets the times of kernels of one step; may be null
   /// @param steps    number of steps that this process will make
-  watched_session(Session& session, const watch_settings& watch, run_log* kernels, std::int64_t steps)
-      : session_(session), watch_(watch), kernels_(kernels), traced_(steps < 2 ? 1 : 2) {}
+  /// @param predicted_usec  of each step of the plan; may be empty
+  watched_session(Session& session, const watch_settings& watch, run_log* kernels, std::int64_t steps,
+                  std::span<const double> predicted_usec)
+      : session_(session), watch_(watch), kernels_(kernels), traced_(steps < 2 ? 1 : 2), predicted_usec_(predicted_usec) {}
 
   isotope::step_report step(std::span<const isotope::batch> batches, const isotope::step_scalars& x) {
     ++steps_;
@@ -83,6 +85,7 @@ template <isotope::train::ObservableSession Session> class watched_session {
   const watch_settings& watch_;
   run_log* kernels_;
   std::int64_t traced_, steps_ = 0;
+  std::span<const double> predicted_usec_;
   isotope::failure failed_;
   std::optional<support::line_file> gradients_;
   bool gradients_begun_ = false;
@@ -94,15 +97,15 @@ template <isotope::train::ObservableSession Session> class watched_session {
                       [&](const auto& dump) { return support::write_report(watch_.dump_nodes, text_of(dump, session_.plan())); });
     }
     if (steps_ == traced_ && (!watch_.trace.empty() || kernels_ != nullptr))
-      return reported(isotope::train::trace_step(session_, batches, x, support::seconds_now),
-                      [&](const auto& trace) -> isotope::result<void> {
-                        const isotope::plan_view& plan = session_.plan();
-                        if (kernels_ != nullptr)
-                          kernels_->write(isotope::train::kernels_line(kernel_times_of(trace, plan), number_of(x, batches)));
-                        if (watch_.trace.empty()) return {};
-                        return support::write_report(
-                            watch_.trace, trace_json(trace, plan, std::string(program) + " step " + std::to_string(number_of(x, batches))));
-                      });
+      return reported(
+          isotope::train::trace_step(session_, batches, x, support::seconds_now), [&](const auto& trace) -> isotope::result<void> {
+            const isotope::plan_view& plan = session_.plan();
+            if (kernels_ != nullptr)
+              kernels_->write(isotope::train::kernels_line(kernel_times_of(trace, plan, predicted_usec_), number_of(x, batches)));
+            if (watch_.trace.empty()) return {};
+            return support::write_report(watch_.trace,
+                                         trace_json(trace, plan, std::string(program) + " step " + std::to_string(number_of(x, batches))));
+          });
     return session_.step(batches, x);
   }
   /// Returns the report of an inspected step after write(looked) has stored it.

@@ -48,6 +48,7 @@ TEST(calibration_file, of_another_device_is_ignored_in_one_line) {
   const auto got = iso::parse_calibrations(iso::text_of({sample("f32")}), "p", "another");
   EXPECT_TRUE(got.all.empty());
   EXPECT_EQ(got.ignored, "p is ignored and will be replaced: it was measured on another device, driver or library");
+  EXPECT_EQ(got.why, "it was measured on another device, driver or library");
 }
 
 TEST(calibration_file, that_was_cut_anywhere_is_ignored) {

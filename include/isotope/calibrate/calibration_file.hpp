@@ -37,6 +37,7 @@ inline std::string calibration_path(const std::string& folder, const device_info
 struct calibrations_read {
   std::vector<calibration> all;
   std::string ignored;
+  std::string why;  // the reason alone
   const calibration* find(std::string_view format) const {
     for (const calibration& c : all)
       if (c.format == format) return &c;
@@ -79,6 +80,7 @@ inline calibrations_read parse_calibrations(std::string_view text, const std::st
   const auto ignore = [&](const std::string& why) {
     r.all.clear();
     r.ignored = path + " is ignored and will be replaced: " + why;
+    r.why = why;
     return r;
   };
   if (text.empty() || text.size() > (1 << 20)) return ignore("it has " + std::to_string(text.size()) + " bytes");
@@ -100,7 +102,7 @@ inline calibrations_read read_calibrations(const std::string& path, const std::s
   const auto file = io::read_file(path);
   if (file) return parse_calibrations(file->text(), path, device);
   calibrations_read r;
-  if (file.error().code != errc::not_found) r.ignored = path + " is ignored: " + file.error().what;
+  if (file.error().code != errc::not_found) r.ignored = path + " is ignored: " + (r.why = file.error().what);
   return r;
 }
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,10 +23,12 @@ struct kernel_time {
   std::int64_t times = 0;  // launches
   double usec = 0;         // of all of them
   std::int64_t bytes = 0;  // read and written by all of them
+  std::optional<double> predicted_usec = {};
 };
 
 /// Returns the kernels in the order of their first launch.
-inline std::vector<kernel_time> kernel_times_of(const step_trace& t, const plan_view& p) {
+/// @param predicted_usec  of each step of the plan; empty: nothing is predicted
+inline std::vector<kernel_time> kernel_times_of(const step_trace& t, const plan_view& p, std::span<const double> predicted_usec = {}) {
   const auto parts = passes_of(p);
   std::vector<kernel_time> all;
   for (const timed_launch& l : t.launches) {
@@ -35,13 +39,18 @@ inline std::vector<kernel_time> kernel_times_of(const step_trace& t, const plan_
       k.part = name_of(parts[i]);
       k.op = s.op->name;
       k.kernel = step_to_text(p, i);
+      if (i < predicted_usec.size()) k.predicted_usec = predicted_usec[i];
       if (s.outputs > 0) k.kernel += " " + to_text(p.operands[std::size_t(s.operands + s.inputs)].dims);
     }
     if (!l.code.empty()) k.kernel += " " + l.code;
     const auto same = std::find_if(all.begin(), all.end(),
                                    [&](const kernel_time& x) { return x.part == k.part && x.kernel == k.kernel && x.set == k.set; });
-    if (same == all.end()) all.push_back(std::move(k));
-    else same->times += 1, same->usec += k.usec, same->bytes += k.bytes;
+    if (same == all.end()) {
+      all.push_back(std::move(k));
+      continue;
+    }
+    same->times += 1, same->usec += k.usec, same->bytes += k.bytes;
+    if (k.predicted_usec) *same->predicted_usec += *k.predicted_usec;
   }
   return all;
 }

@@ -66,7 +66,8 @@ inline std::string arena_line(const plan_view& p, std::int64_t step) {
   return r + "]}";
 }
 
-/// {"event":"kernels","step":..,"launches":[{"part":..,"op":..,"kernel":..,"set":..,"times":..,"bytes":..,"usec":..}]}, as kernel_time says.
+/// {"event":"kernels","step":..,"launches":[{"part":..,"op":..,"kernel":..,"set":..,"times":..,"bytes":..,"usec":..}]}, as kernel_time says; and
+/// "predicted_usec" where there is one.
 /// @param step  the training step that was timed
 inline std::string kernels_line(const std::vector<kernel_time>& all, std::int64_t step) {
   using detail::add_field, detail::begin_item;
@@ -78,7 +79,9 @@ inline std::string kernels_line(const std::vector<kernel_time>& all, std::int64_
     r += R"("part":)" + io::json_string(k.part);
     add_field(r, "op", k.op), add_field(r, "kernel", k.kernel), add_field(r, "set", k.set), add_field(r, "times", k.times),
         add_field(r, "bytes", k.bytes);
-    r += R"(,"usec":)" + fixed(k.usec, 3) + '}';
+    r += R"(,"usec":)" + fixed(k.usec, 3);
+    if (k.predicted_usec) r += R"(,"predicted_usec":)" + fixed(*k.predicted_usec, 3);
+    r += '}';
   }
   return r + "]}";
 }
