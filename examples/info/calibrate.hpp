@@ -1,13 +1,12 @@
 #pragma once
 /// isotope-info calibrate FOLDER [SIZE BATCH LENGTH]: what this device was measured to do and, for a size, the time of a training step that follows.
+#include "../support/calibration_key.hpp"
 #include "../support/clock.hpp"
 #include "../support/exit_code.hpp"
-#include "../support/machine.hpp"
 #include "../support/output.hpp"
 #include "settings.hpp"
 #include "step_size.hpp"
 
-#include <isotope/build_info.hpp>
 #include <isotope/calibrate/estimate.hpp>
 #include <isotope/calibrate/measure.hpp>
 #include <isotope/config/table.hpp>
@@ -26,12 +25,6 @@
 
 namespace info_program {
 
-/// What the figures of a device depend on. Kernel sets differ in speed, so they are part of it.
-inline std::string key_of(const isotope::device_info& d) {
-  const isotope::build& b = isotope::build_info<isotope::selected>;
-  return isotope::calibration_key(d, support::this_machine().processor,
-                                  std::string(b.version) + ", " + std::string(b.kernels) + " kernels");
-}
 /// Makes the folder of a file. If it can not, the write of the file says so.
 inline void make_folder_of(const std::string& path) {
   std::error_code unmade;
@@ -109,7 +102,7 @@ inline int calibrate(const std::vector<std::string>& arguments) {
   const std::string path = calibration_path(arguments[0], device->info());
   make_folder_of(path);
   const double began = support::seconds_now();
-  const auto found = load_or_measure<selected>(*device, path, key_of(device->info()), support::seconds_now);
+  const auto found = load_or_measure<selected>(*device, path, support::calibration_key(device->info()), support::seconds_now);
   if (support::failed(program, found, code)) return code;
   if (!found->message.empty()) support::print(support::one_line(found->message) + "\n");
   char text[64];

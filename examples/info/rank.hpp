@@ -1,6 +1,7 @@
 #pragma once
 /// isotope-info rank FOLDER SIZE BATCH LENGTH [--measure]: orders the devices of this build, and those that other builds have ranked in the same folder, by
 /// the predicted time of a training step.
+#include "../support/calibration_key.hpp"
 #include "../support/exit_code.hpp"
 #include "../support/machine.hpp"
 #include "../support/output.hpp"
@@ -53,7 +54,7 @@ inline isotope::result<void> predict(isotope::candidate& c, int index, const iso
   options.name = std::to_string(index);
   const auto device = isotope::device<selected>::open(options);
   if (!device) return device.error();
-  const std::string path = calibration_path(folder, device->info()), key = key_of(device->info());
+  const std::string path = calibration_path(folder, device->info()), key = support::calibration_key(device->info());
   calibration figures;
   if (measure) {
     make_folder_of(path);

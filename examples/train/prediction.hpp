@@ -1,10 +1,9 @@
 #pragma once
 /// What the calibration of --calibration says of a step, and how the first steps compare.
+#include "../support/calibration_key.hpp"
 #include "../support/gpt_session.hpp"
-#include "../support/machine.hpp"
 #include "settings.hpp"
 
-#include <isotope/build_info.hpp>
 #include <isotope/calibrate/calibration_file.hpp>
 #include <isotope/calibrate/estimate.hpp>
 #include <isotope/train/decimal.hpp>
@@ -50,7 +49,7 @@ inline isotope::result<prediction> predict(const settings& s, const support::tra
                                            const isotope::plan_view& plan) {
   using namespace isotope;
   const std::string path = calibration_path(s.watch.calibration, device);
-  const auto read = read_calibrations(path, calibration_key(device, support::this_machine().processor, build_info<selected>.version));
+  const auto read = read_calibrations(path, support::calibration_key(device));
   const std::string fix = "measure it: isotope-info calibrate " + s.watch.calibration + ", with all threads of a processor";
   if (!read.why.empty()) return fail(errc::bad_format, read.why, path, fix);
   const std::string_view format = name_of(selected::precision::type);
