@@ -70,25 +70,41 @@ function(isotope_program_libraries target)
   target_link_libraries(${target} PRIVATE isotope_own isotope_dep_Eigen3 isotope_io)
 endfunction()
 
-# The header <isotope_build_facts.hpp>, which include/isotope/build_info.hpp includes if it exists. It is checked in every build, so
-# it names the commit that is built.
+# The header <isotope_build_facts.hpp>, which include/isotope/build_info.hpp includes if it exists, and the library isotope_build_facts with the version and
+# the commit. These are found out again in every build. They are in a file of their own, so that a commit compiles only that file again.
 set(isotope_facts_dir ${PROJECT_BINARY_DIR}/facts)
 set(isotope_options_text
     "BACKEND=${isotope_backend} PRECISION=${isotope_precision} KERNELS=${isotope_kernels} CPU_ARCH=${isotope_cpu_arch} SANITIZE=${isotope_option_SANITIZE}")
 string(REPLACE ";" "," isotope_options_text "${isotope_options_text}")
-string(TOUPPER "${CMAKE_BUILD_TYPE}" isotope_build_type_upper)
+file(
+  CONFIGURE OUTPUT ${isotope_facts_dir}/isotope_build_facts.hpp
+  CONTENT [[#pragma once
+namespace isotope::facts {
+extern const char version[];
+extern const char git_sha[];
+}
+#define ISOTOPE_FACT_VERSION ::isotope::facts::version
+#define ISOTOPE_FACT_GIT_SHA ::isotope::facts::git_sha
+#define ISOTOPE_FACT_CPU_ARCH "@isotope_cpu_arch@"
+#define ISOTOPE_FACT_COMPILER "@CMAKE_CXX_COMPILER_ID@ @CMAKE_CXX_COMPILER_VERSION@"
+#define ISOTOPE_FACT_BUILD_TYPE "@CMAKE_BUILD_TYPE@"
+#define ISOTOPE_FACT_OPTIONS "@isotope_options_text@"
+]]
+  @ONLY NEWLINE_STYLE UNIX)
 add_custom_target(
-  isotope_build_facts
-  COMMAND
-    ${CMAKE_COMMAND} -DOUT=${isotope_facts_dir}/isotope_build_facts.hpp -DSOURCE=${PROJECT_SOURCE_DIR} -DVERSION=${PROJECT_VERSION}
-    -DARCH=${isotope_cpu_arch} "-DCOMPILER=${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" -DBUILD_TYPE=${CMAKE_BUILD_TYPE}
-    "-DOPTIONS=${isotope_options_text}" -P ${PROJECT_SOURCE_DIR}/cmake/build_facts.cmake
-  BYPRODUCTS ${isotope_facts_dir}/isotope_build_facts.hpp
+  isotope_find_commit
+  COMMAND ${CMAKE_COMMAND} -DOUT=${isotope_facts_dir}/commit.cpp -DSOURCE=${PROJECT_SOURCE_DIR} -DVERSION=${PROJECT_VERSION} -P
+          ${PROJECT_SOURCE_DIR}/cmake/build_facts.cmake
+  BYPRODUCTS ${isotope_facts_dir}/commit.cpp
   VERBATIM)
+add_library(isotope_build_facts STATIC EXCLUDE_FROM_ALL ${isotope_facts_dir}/commit.cpp)
+add_dependencies(isotope_build_facts isotope_find_commit)
+target_include_directories(isotope_build_facts PUBLIC ${isotope_facts_dir})
+target_compile_features(isotope_build_facts PRIVATE cxx_std_20)
 
+# isotope_use_build_facts(<target>): gives a target the facts. It is linked again after every commit.
 function(isotope_use_build_facts target)
-  add_dependencies(${target} isotope_build_facts)
-  target_include_directories(${target} PRIVATE ${isotope_facts_dir})
+  target_link_libraries(${target} PRIVATE isotope_build_facts)
 endfunction()
 
 # isotope_embed(<target> <symbol> <file>...): adds `extern const char symbol[]` and `extern const std::size_t symbol_size` to a target,

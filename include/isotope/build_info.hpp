@@ -16,14 +16,14 @@
 namespace isotope {
 
 struct build {
-  std::string_view version;  // of the library
+  const char* version;       // of the library: cmake/version.cmake
   std::string_view backend;  // names of the target's parts
   std::string_view precision;
   std::string_view kernels;
   std::string_view cpu_arch;    // the -march of the program
   std::string_view compiler;    // name and version
   std::string_view build_type;  // CMAKE_BUILD_TYPE
-  std::string_view git_sha;     // the commit, with -dirty if files differ from it
+  const char* git_sha;          // the commit, with -dirty if files differ from it
   std::string_view options;     // every build option as NAME=value
 };
 
