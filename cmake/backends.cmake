@@ -3,6 +3,7 @@
 #   isotope_<name>_usable(<result>)  whether this machine can build the backend, for BACKEND=auto; without this function it can
 #   isotope_<name>_configure()       called if the backend is chosen: finds its tools, adds its device code, and adds what users need to the target isotope
 #   isotope_<name>_compiled()        called when the libraries isotope_<name>_<precision> of its kernels exist
+#   isotope_<name>_package()         may set what is special in the package of its programs: package/package.cmake
 #
 # The folder cmake/backend/<name>/ may contain dependencies.txt, its packages (groups <name> and <name>-tests); quickstart.sh, hooks of ./quickstart; jobs and
 # nightly, which continue the lists .ci/jobs and .ci/nightly. Its tests may have a tests.cmake, see tests/CMakeLists.txt.

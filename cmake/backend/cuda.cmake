@@ -33,3 +33,15 @@ function(isotope_cuda_compiled)
     endif()
   endforeach()
 endfunction()
+
+# A package has the device code of one architecture, isotope-cuda-90a, or of several, isotope-cuda-fat. The driver, which programs open when they start, comes
+# from NVIDIA under a name that depends on the system.
+macro(isotope_cuda_package)
+  string(REPLACE "," ";" isotope_package_suffix "${CUDA_ARCHS}")
+  list(LENGTH isotope_package_suffix isotope_package_archs)
+  if(isotope_package_archs GREATER 1)
+    set(isotope_package_suffix fat)
+  endif()
+  string(PREPEND isotope_package_suffix "-")
+  set(isotope_package_deb "Suggests=libcuda1")
+endmacro()

@@ -27,3 +27,9 @@ function(isotope_vulkan_compiled)
     target_link_libraries(isotope_vulkan_${precision} PUBLIC isotope_shader_words)
   endforeach()
 endfunction()
+
+# Programs open the loader when they start.
+macro(isotope_vulkan_package)
+  set(isotope_package_deb "Depends=libvulkan1" "Recommends=mesa-vulkan-drivers")
+  set(isotope_package_rpm vulkan-loader)
+endmacro()

@@ -179,7 +179,7 @@ function(isotope_add_shaders)
   target_include_directories(isotope SYSTEM INTERFACE $<BUILD_INTERFACE:${ISOTOPE_VULKAN_HEADERS}>)
   target_link_libraries(isotope INTERFACE ${CMAKE_DL_LIBS})
   add_dependencies(isotope isotope_shaders)
-  install(DIRECTORY ${PROJECT_BINARY_DIR}/shaders/isotope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/shaders/isotope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT headers FILES_MATCHING PATTERN "*.hpp")
 
   # The words of all modules compiled once: where ISOTOPE_COMPILED_SHADERS is defined, headers only declare them.
   add_library(isotope_shader_words STATIC EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/shaders/words.cpp)
