@@ -12,6 +12,7 @@ inline constexpr std::string_view program = "isotope-report";
 
 inline constexpr support::flag_meaning flag_meanings[] = {
     {"--out", "FILE", "the page to write, also as -o"},
+    {"--version", "", "what the program was built from"},
     {"--help", "", "this text"},
 };
 

@@ -2,6 +2,7 @@
 #include "../support/exit_code.hpp"
 #include "../support/output.hpp"
 #include "../support/report_page.hpp"
+#include "../support/version_without_device.hpp"
 #include "command.hpp"
 #include "read_log.hpp"
 
@@ -39,6 +40,7 @@ int guarded_main(int argc, char** argv) {
   int code = support::success;
   if (support::failed(program, c, code)) return code;
   if (c->has("--help")) return support::print(help_text()), support::success;
+  if (c->has("--version")) return support::print(support::version_without_device(program)), support::success;
   return run(*c);
 }
 

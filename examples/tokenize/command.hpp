@@ -36,6 +36,7 @@ inline constexpr support::flag_meaning flag_meanings[] = {
     {"--shard-tokens", "N", "shards: most tokens of a shard; default: such that there are some dozens of shards"},
     {"--validation", "PART", "shards: the part of the shards that is for validation, in [0, 1); default 0.05, at least one shard"},
     {"--seed", "N", "shards: chooses the shards for validation; default 1"},
+    {"--version", "", "what the program was built from"},
     {"--help", "", "this text"},
 };
 

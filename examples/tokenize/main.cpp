@@ -1,6 +1,7 @@
 /// isotope-tokenize: texts to token ids and back, tokenizers of texts, and token shards to train on. See --help.
 #include "../support/exit_code.hpp"
 #include "../support/output.hpp"
+#include "../support/version_without_device.hpp"
 #include "command.hpp"
 #include "shards.hpp"
 
@@ -167,6 +168,7 @@ int guarded_main(int argc, char** argv) {
   int code = support::success;
   if (support::failed(program, c, code)) return code;
   if (c->has("--help")) return support::print(help_text()), support::success;
+  if (c->has("--version")) return support::print(support::version_without_device(program)), support::success;
   const auto out = run(*c);
   if (support::failed(program, out, code)) return code;
   return support::print(*out), support::success;

@@ -1,6 +1,7 @@
 """isotope-tokenize: trains a tokenizer, converts texts to ids and back, and refuses bad input in one line."""
 
 import json
+import re
 
 from program import TEXT, main
 
@@ -17,6 +18,12 @@ def test_a_text_comes_back_from_its_ids(f):
     f.write("ids", ids)
     assert f.run("tokenize", "decode", t, "ids").succeeded().out == TEXT
     assert f.run("tokenize", "encode", t, "text", "--count").succeeded().out == f"{len(ids.split())}\n"
+
+
+def test_version_says_what_was_built_without_a_device(f):
+    out = f.run("tokenize", "--version").succeeded().out
+    assert re.match(r"isotope-tokenize \d+\.\d+\.\d+([~+][a-z0-9.+]+)?\nbackend +any\n", out), out
+    assert "\ncommit " in out, out
 
 
 def test_training_twice_gives_the_same_file(f):

@@ -188,9 +188,11 @@ def test_help_lists_the_sizes_and_describes_every_field(f):
 
 
 def test_version_says_what_was_built(f):
+    first = f.run("info", "--version").succeeded().out.split()[1]
+    assert re.fullmatch(r"\d+\.\d+\.\d+([~+][a-z0-9.+]+)?", first), first
     for name in ("train", "generate", "info"):
         out = f.run(name, "--version").succeeded().out
-        assert out.startswith(f"isotope-{name} "), out
+        assert out.startswith(f"isotope-{name} {first}\n"), out
         for key in ("backend", "precision", "compiler", "commit"):
             assert re.search(rf"^{key}\s+\S", out, re.M), (name, key, out)
 
