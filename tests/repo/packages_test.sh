@@ -23,6 +23,11 @@ set -- "$work"/out/*.deb
 [ $# = 1 ] && [ -f "$1" ] || fail "cpack did not make one package but $*"
 deb=$1
 
+if cpack --config "$build/CPackConfig.cmake" -G DEB -B "$work/none" -D CPACK_COMPONENTS_ALL=programs -D CPACK_ISOTOPE_COMMIT="$work/none" >"$work/log" 2>&1; then
+  fail "cpack packages programs that are not built of these sources"
+fi
+tr -s '\n ' ' ' <"$work/log" | grep -q "the programs were built as version '', and the sources are version .* fix: build, then run cpack" || fail "cpack does not say that programs are not built"
+
 # The version is that of the sources, unless a commit was made in the meantime.
 release=$(sed -n 's/^ *VERSION \([0-9.]*\)$/\1/p' "$source/CMakeLists.txt")
 version=$(dpkg-deb -f "$deb" Version)
