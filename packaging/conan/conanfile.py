@@ -51,7 +51,7 @@ class Isotope(ConanFile):
     def build(self):
         cmake = CMake(self)
         cmake.configure()
-        cmake.build(target="isotope_device_headers")
+        cmake.build(target="isotope_device_code")
 
     def package(self):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))

@@ -56,13 +56,13 @@ for file in "$root"/usr/share/cmake/isotope/backend/*.cmake; do
   check "README's program builds for $backend, without its compilers" "${packages:+apt-get install -y --no-install-recommends $packages;} for tool in glslang glslangValidator nvcc; do if command -v \$tool; then exit 1; fi; done
     cmake -S . -B $backend -DCMAKE_BUILD_TYPE=Debug -DISOTOPE_BACKEND=$backend; cmake --build $backend" || continue
   check "README's program builds for $backend with g++ alone" "g++ -std=c++20 -DISOTOPE_BACKEND=$backend main.cpp -pthread -o $backend-plain"
-  # Without a device, it says so in one line.
-  if within "$backend/app" >"$root/work/out" 2>&1; then
-    grep -q '^step 100 *loss 0' "$root/work/out" && echo "passed README's program trains with $backend" >>"$results" || echo "failed README's program trains with $backend" >>"$results"
-  elif grep -q 'no_device' "$root/work/out"; then
+  # It trains, but for a backend whose driver comes from no package: there it says in one line what is missing.
+  if within "$backend/app" >"$root/work/out" 2>&1 && grep -q '^step 100 *loss 0' "$root/work/out"; then
+    echo "passed README's program trains with $backend" >>"$results"
+  elif [ -z "$packages" ] && [ "$(wc -l <"$root/work/out")" = 1 ] && grep -q "^$backend: .* (fix: " "$root/work/out"; then
     echo "skipped README's program trains with $backend: $(cat "$root/work/out")" >>"$results"
   else
-    echo "failed README's program for $backend: $(head -c 300 "$root/work/out" | tr '\n' ' ')" >>"$results"
+    echo "failed README's program trains with $backend: $(head -c 300 "$root/work/out" | tr '\n' ' ')" >>"$results"
   fi
 done
 
