@@ -95,11 +95,12 @@ std::vector<host> launch_twice(const Kernel& kernel, const std::vector<host>& in
 }
 /// Runs the kernel of an op that has its own launch, in a program of `type`.
 template <class Kernel>
-std::vector<host> run_own(const Kernel& kernel, dtype type, const std::vector<host>& in, attributes a, const settings& s) {
+std::vector<host> run_own(const Kernel& kernel, const op_rules& op, dtype type, const std::vector<host>& in, attributes a,
+                          const settings& s) {
   // The number of operands before those of the body.
   const int before = s.body.empty() || kernel.op->host_operands == nullptr ? 0 : kernel.op->host_operands(a);
   const std::size_t own = before == 0 ? in.size() : std::size_t(before);
-  std::vector<host> out = outputs_of(*kernel.op, type, {in.begin(), in.begin() + std::ptrdiff_t(own)}, a);
+  std::vector<host> out = outputs_of(op, type, {in.begin(), in.begin() + std::ptrdiff_t(own)}, a);
   for (std::size_t k = 0; k < s.body_outputs.size(); ++k) {
     host y = out[0];
     y.type = s.body_outputs[k];
@@ -111,9 +112,9 @@ std::vector<host> run_own(const Kernel& kernel, dtype type, const std::vector<ho
 }
 /// Runs an element-wise op as the only instruction of a body.
 template <class Kernel>
-std::vector<host> run_element_wise(const Kernel& elementwise, body_step step, dtype type, const std::vector<host>& in, attributes a,
-                                   settings s) {
-  const std::vector<host> out = outputs_of(*step.what.op, type, in, a);
+std::vector<host> run_element_wise(const Kernel& elementwise, body_step step, const op_rules& op, dtype type, const std::vector<host>& in,
+                                   attributes a, settings s) {
+  const std::vector<host> out = outputs_of(op, type, in, a);
   step.what.type = out.empty() ? type : out[0].type;
   step.what.scalar = a.scalar();
   for (std::size_t k = in.size(); k < 3; ++k) step.what.arg[k] = -1;
@@ -155,8 +156,8 @@ class op_test : public ::testing::TestWithParam<std::size_t>, public target_unde
   }
   template <class Op> std::vector<host> run(const std::vector<host>& in, const attributes& a = {}, const settings& s = {}) const {
     if constexpr (info<Op>.kind == op_kind::elementwise)
-      return run_element_wise(kernel<op::elementwise>(), step<Op>({0, 1, 2}, type, 0), type, in, a, s);
-    else return run_own(kernel<Op>(), type, in, a, s);
+      return run_element_wise(kernel<op::elementwise>(), step<Op>({0, 1, 2}, type, 0), rules<Op>, type, in, a, s);
+    else return run_own(kernel<Op>(), rules<Op>, type, in, a, s);
   }
   /// Makes one instruction of a body.
   template <class Op> body_step step(std::initializer_list<int> args, dtype t, int store = -1, double scalar = 0) const {
