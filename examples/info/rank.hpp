@@ -47,7 +47,7 @@ class planned_bytes {
 };
 
 /// Fills in what device `index` is predicted to take and what fits there. @error as the device reports
-inline isotope::result<void> predict(isotope::candidate& c, int index, const isotope::plan_view& plan, const std::string& folder,
+inline isotope::result<void> predict(isotope::rank_candidate& c, int index, const isotope::plan_view& plan, const std::string& folder,
                                      bool measure, planned_bytes& bytes) {
   using namespace isotope;
   selected_backend::options options;
@@ -75,15 +75,15 @@ inline isotope::result<void> predict(isotope::candidate& c, int index, const iso
 }
 
 /// All devices of this build's backend; if there is none, one candidate that says why.
-inline std::vector<isotope::candidate> own_candidates(const step_size& step, const std::string& folder, bool measure) {
+inline std::vector<isotope::rank_candidate> own_candidates(const step_size& step, const std::string& folder, bool measure) {
   using namespace isotope;
   const std::vector<device_info> all = devices<selected_backend>();
-  std::vector<candidate> candidates;
-  const auto add = [&](const std::string& device, const std::string& problem) -> candidate& {
-    return candidates.emplace_back(candidate{.backend = std::string(selected_backend::name),
-                                             .device = device,
-                                             .format = std::string(name_of(selected::precision::type)),
-                                             .problem = support::one_line(problem)});
+  std::vector<rank_candidate> candidates;
+  const auto add = [&](const std::string& device, const std::string& problem) -> rank_candidate& {
+    return candidates.emplace_back(rank_candidate{.backend = std::string(selected_backend::name),
+                                                  .device = device,
+                                                  .format = std::string(name_of(selected::precision::type)),
+                                                  .problem = support::one_line(problem)});
   };
   if (all.empty()) {
     const auto none = device<selected>::open();
@@ -93,7 +93,7 @@ inline std::vector<isotope::candidate> own_candidates(const step_size& step, con
   const auto plan = plan_training<selected>(step.loss(), {});
   planned_bytes bytes(step);
   for (const device_info& d : all) {
-    candidate& c = add(d.name + (all.size() > 1 ? ", device " + std::to_string(d.index) : ""), d.problem);
+    rank_candidate& c = add(d.name + (all.size() > 1 ? ", device " + std::to_string(d.index) : ""), d.problem);
     if (!c.problem.empty()) continue;
     const auto predicted = plan ? predict(c, d.index, *plan, folder, measure, bytes) : result<void>(plan.error());
     if (!predicted) c.problem = support::one_line(predicted.error().line());
@@ -102,7 +102,7 @@ inline std::vector<isotope::candidate> own_candidates(const step_size& step, con
 }
 
 /// Adds the candidates of all files in the folder but `own`, and says which files are ignored.
-inline void add_candidates_of_other_builds(std::vector<isotope::candidate>& all, const isotope::ranked_work& work,
+inline void add_candidates_of_other_builds(std::vector<isotope::rank_candidate>& all, const isotope::ranked_work& work,
                                            const std::string& folder, const std::string& own) {
   std::vector<std::string> names;
   std::error_code none;
@@ -112,7 +112,7 @@ inline void add_candidates_of_other_builds(std::vector<isotope::candidate>& all,
   for (const std::string& name : names) {
     auto read = isotope::read_candidates(name, work);
     if (!read.ignored.empty()) support::print(support::one_line(read.ignored) + "\n");
-    for (isotope::candidate& c : read.all) all.push_back(std::move(c));
+    for (isotope::rank_candidate& c : read.all) all.push_back(std::move(c));
   }
 }
 
@@ -139,7 +139,7 @@ inline int rank(const std::vector<std::string>& arguments) {
                          .version = std::string(build_info<selected>.version)};
   const std::string folder = rank_folder(words[0], work);
   const std::string own = rank_file_name(selected_backend::name, name_of(selected::precision::type));
-  std::vector<candidate> all = detail::own_candidates(*step, words[0], given.has("--measure"));
+  std::vector<rank_candidate> all = detail::own_candidates(*step, words[0], given.has("--measure"));
   make_folder_of(folder + "/" + own);
   if (auto written = write_candidates(folder + "/" + own, work, all); !written) code = support::report(program, written.error());
   detail::add_candidates_of_other_builds(all, work, folder, own);

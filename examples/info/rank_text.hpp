@@ -21,13 +21,13 @@ namespace info_program {
 namespace detail {
 
 /// Which backends this build lacks, and which of those other builds have ranked; empty: it lacks none.
-inline std::string lacks_text(const std::vector<isotope::candidate>& all) {
+inline std::string lacks_text(const std::vector<isotope::rank_candidate>& all) {
   std::string lacked, ranked, missing, first;
   const auto add = [](std::string& to, std::string_view name) { to += (to.empty() ? "" : ", ") + std::string(name); };
   for (const std::string_view name : every_backend) {
     if (name == isotope::selected_backend::name) continue;
     add(lacked, name);
-    const bool there = std::any_of(all.begin(), all.end(), [&](const isotope::candidate& c) { return c.backend == name; });
+    const bool there = std::any_of(all.begin(), all.end(), [&](const isotope::rank_candidate& c) { return c.backend == name; });
     add(there ? ranked : missing, name);
     if (!there && first.empty()) first = name;
   }
@@ -42,7 +42,7 @@ inline std::string lacks_text(const std::vector<isotope::candidate>& all) {
 inline std::string order_text(const isotope::ranking& r, const step_size& step) {
   std::vector<std::vector<std::string>> rows = {
       {"", "backend", "device", "format", "ms a step", "tokens/s", "bound by", "planned MiB", "free MiB", "greatest batch"}};
-  for (const isotope::candidate& c : r.order) {
+  for (const isotope::rank_candidate& c : r.order) {
     char ms[32], rate[32], planned[32];
     std::snprintf(ms, sizeof ms, "%.3f", 1e3 * c.estimate.seconds());
     std::snprintf(rate, sizeof rate, "%.0f", double(step.batch) * step.length / c.estimate.seconds());

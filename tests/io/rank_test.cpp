@@ -20,8 +20,8 @@ namespace iso = isotope;
 using isotope::scratch_folder;
 
 /// A device that there is not: it was measured, and the plan takes 2 of its 4 MiB.
-iso::candidate stub(const std::string& device, double seconds) {
-  iso::candidate c{.backend = "stub", .device = device, .format = "f32"};
+iso::rank_candidate stub(const std::string& device, double seconds) {
+  iso::rank_candidate c{.backend = "stub", .device = device, .format = "f32"};
   c.estimate.parts = {seconds / 2, seconds / 4, seconds / 8, seconds / 8};
   c.estimate.flops = 3, c.estimate.bytes = 5;
   c.planned_bytes = 2 << 20, c.device_bytes = 4 << 20, c.greatest_batch = 8;
@@ -29,13 +29,13 @@ iso::candidate stub(const std::string& device, double seconds) {
 }
 std::vector<std::string> devices_of(const iso::ranking& r) {
   std::vector<std::string> names;
-  for (const iso::candidate& c : r.order) names.push_back(c.device);
+  for (const iso::rank_candidate& c : r.order) names.push_back(c.device);
   return names;
 }
 const iso::ranked_work work{.model = "m", .batch = 4, .length = 16, .machine = "a processor", .version = "1.2.3"};
 
 TEST(rank, orders_devices_by_predicted_time_however_they_are_given) {
-  std::vector<iso::candidate> all = {stub("a", 4e-3), stub("b", 1e-3), stub("c", 2e-3), stub("d", 1e-3)};
+  std::vector<iso::rank_candidate> all = {stub("a", 4e-3), stub("b", 1e-3), stub("c", 2e-3), stub("d", 1e-3)};
   all[3].planned_bytes -= 1;  // of equal times, the plan that takes less comes first
   std::sort(all.begin(), all.end(), [](const auto& x, const auto& y) { return x.device < y.device; });
   do {
@@ -94,7 +94,7 @@ TEST(rank_file, keeps_the_candidates_of_every_backend) {
   ASSERT_TRUE(iso::write_candidates(path, work, {stub("x", 1.0 / 3), odd}).ok());
   const auto got = iso::read_candidates(path, work);
   EXPECT_EQ(got.ignored, "");
-  EXPECT_EQ(got.all, (std::vector<iso::candidate>{stub("x", 1.0 / 3), odd}));
+  EXPECT_EQ(got.all, (std::vector<iso::rank_candidate>{stub("x", 1.0 / 3), odd}));
   EXPECT_EQ(iso::rank_folder("f", work), "f/isotope/rank/m-4x16");
   EXPECT_NE(iso::read_candidates(folder.at("nowhere"), work).ignored, "");
 }

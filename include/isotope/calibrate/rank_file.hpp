@@ -34,7 +34,7 @@ inline std::string rank_file_name(std::string_view backend, std::string_view for
 
 /// The candidates of a file, or in one line why there are none.
 struct candidates_read {
-  std::vector<candidate> all;
+  std::vector<rank_candidate> all;
   std::string ignored;
 };
 
@@ -66,9 +66,9 @@ struct member_reader {
 };
 
 /// @param wrong  receives the name of the first member that is missing or wrong
-inline candidate candidate_of(const io::json& object, std::string& wrong) {
+inline rank_candidate candidate_of(const io::json& object, std::string& wrong) {
   member_reader in{object, {}};
-  candidate c{.backend = in.text("backend"), .device = in.text("device"), .format = in.text("format"), .problem = in.text("problem")};
+  rank_candidate c{.backend = in.text("backend"), .device = in.text("device"), .format = in.text("format"), .problem = in.text("problem")};
   for (std::size_t k = 0; k < bound_names.size(); ++k) c.estimate.parts[k] = in.number<double>(std::string(bound_names[k]) + " seconds");
   c.estimate.flops = in.number<std::int64_t>("flops");
   c.estimate.bytes = in.number<std::int64_t>("bytes");
@@ -117,13 +117,13 @@ inline candidates_read read_candidates(const std::string& path, const ranked_wor
   return {.all = {}, .ignored = path + " is ignored: " + file.error().what};
 }
 
-inline std::string text_of(const ranked_work& w, const std::vector<candidate>& all) {
+inline std::string text_of(const ranked_work& w, const std::vector<rank_candidate>& all) {
   using io::json_string, io::number_text;
   std::string r = "{\"isotope_rank\": 1, \"model\": " + json_string(w.model) + ", \"batch\": " + number_text(w.batch) +
                   ", \"length\": " + number_text(w.length) + ",\n \"machine\": " + json_string(w.machine) +
                   ", \"version\": " + json_string(w.version) + ",\n \"candidates\": [";
   for (std::size_t k = 0; k < all.size(); ++k) {
-    const candidate& c = all[k];
+    const rank_candidate& c = all[k];
     r += std::string(k == 0 ? "" : ",") + "\n  {\"backend\": " + json_string(c.backend) + ", \"device\": " + json_string(c.device) +
          ", \"format\": " + json_string(c.format) + ",\n   ";
     for (std::size_t b = 0; b < bound_names.size(); ++b)
@@ -136,7 +136,7 @@ inline std::string text_of(const ranked_work& w, const std::vector<candidate>& a
   return r + "]}\n";
 }
 /// Writes the candidates of a program. The folder must exist. @error write_failed: the earlier file stays
-inline result<void> write_candidates(const std::string& path, const ranked_work& work, const std::vector<candidate>& all) {
+inline result<void> write_candidates(const std::string& path, const ranked_work& work, const std::vector<rank_candidate>& all) {
   return io::write_file(path, text_of(work, all));
 }
 
