@@ -1,13 +1,15 @@
 /// bench_decode SIZE SLOTS CACHED [RUNS] [--prompt N] [--weights FORMAT] [--a8] [--batch-invariant] [--threads N] [--ask] [--profile]
-/// [--no-early-start] [--no-joins] [--no-halves] [--readback]: one token of each of SLOTS sequences of a GPT, behind CACHED tokens, on the backend of this build:
+/// [--no-early-start] [--no-joins] [--no-halves] [--readback] [--calibration FOLDER]: one token of each of SLOTS sequences of a GPT, behind CACHED tokens, on the backend of this build:
 /// microseconds of a run of the decode plan, tokens per second, and with --profile where the time goes. --prompt N: a run is N tokens of
 /// each sequence, with the logits of the last ones. Several runs are in flight, so that the device always has the next one; `alone`: a run
 /// that is waited for. Logits stay on the device unless --readback is given, which prints a digest of them, too. --ask: it measures for each
-/// line `CACHED RUNS` that it reads, so that a script can measure by turns.
+/// line `CACHED RUNS` that it reads, so that a script can measure by turns. --calibration FOLDER: also the time alone that the figures of isotope-info calibrate
+/// predict.
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
 
 #include "measure.hpp"
+#include "predicted.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -51,9 +53,10 @@ template <class Diagnostics> void cuda_option(std::string_view word, Diagnostics
 
 int main(int argc, char** argv) {
   if (argc < 4)
-    return std::fprintf(stderr,
-                        "usage: bench_decode SIZE SLOTS CACHED [RUNS] [--prompt N] [--weights FORMAT] [--a8] [--batch-invariant] "
-                        "[--threads N] [--ask] [--profile] [--no-early-start] [--no-joins] [--no-halves] [--readback]\n"),
+    return std::fprintf(
+               stderr,
+               "usage: bench_decode SIZE SLOTS CACHED [RUNS] [--prompt N] [--weights FORMAT] [--a8] [--batch-invariant] "
+               "[--threads N] [--ask] [--profile] [--no-early-start] [--no-joins] [--no-halves] [--readback] [--calibration FOLDER]\n"),
            2;
   iso::model::gpt size;
   bool known = false;
@@ -67,6 +70,7 @@ int main(int argc, char** argv) {
   int runs = 200, prompt = 0;
   bool profiled = false, readback = false, a8 = false, invariant = false, asks = false;
   iso::weight_storage stored = nullptr;
+  std::string calibration;
   typename iso::device<target>::options options{.cache = std::getenv("ISOTOPE_CACHE") != nullptr ? std::getenv("ISOTOPE_CACHE") : ""};
   for (int i = 4; i < argc; ++i) {
     const std::string_view word = argv[i];
@@ -75,6 +79,7 @@ int main(int argc, char** argv) {
     else if (word == "--a8") a8 = true;
     else if (word == "--ask") asks = true;
     else if (word == "--batch-invariant") invariant = true;
+    else if (word == "--calibration" && i + 1 < argc) calibration = argv[++i];
     else if (word == "--prompt" && i + 1 < argc) prompt = std::atoi(argv[++i]);
     else if (word == "--threads" && i + 1 < argc) bench::use_threads(std::atoi(argv[++i]), options);
     else if (word == "--weights" && i + 1 < argc) stored = iso::weights::named(argv[++i]);
@@ -127,6 +132,7 @@ int main(int argc, char** argv) {
     std::printf("%s %s %s B=%d, %d cached: %.1f us/run (least %.1f; alone %.1f), %.0f tokens/s, %zu launches, %.3f ms of processor time\n",
                 std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), argv[1], slots, cached, usec,
                 1e6 * times[0], 1e6 * bench::median(alone), 1e6 * slots * each / usec, session->launches().size(), processor_msec);
+    if (!calibration.empty()) bench::compare_with_prediction(calibration, device->info(), session->plan(), bench::median(alone));
     std::fflush(stdout);
   };
   if (!asks) measure();

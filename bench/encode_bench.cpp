@@ -1,12 +1,13 @@
-/// bench_encode SIZE SEQUENCES TOKENS [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] [--any-order] [--no-early-start]: a BERT
+/// bench_encode SIZE SEQUENCES TOKENS [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] [--any-order] [--no-early-start] [--calibration FOLDER]: a BERT
 /// with random weights embeds SEQUENCES texts of TOKENS tokens in one run, on the backend of this build. RUNS (20) are in flight together,
 /// fewer where they take more than a second, so that the device always has the next one; `alone`: from ids in the caller's memory to
 /// vectors in the caller's memory, a run at a time. The digest of the first vector does not depend on SEQUENCES, but with --any-order:
-/// plans are not `batch_invariant`; --profile: where the time goes.
+/// plans are not `batch_invariant`; --profile: where the time goes. --calibration FOLDER: also the time alone that the figures of isotope-info calibrate predict.
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
 
 #include "measure.hpp"
+#include "predicted.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -53,7 +54,7 @@ int main(int argc, char** argv) {
   if (argc < 4)
     return std::fprintf(stderr,
                         "usage: bench_encode SIZE SEQUENCES TOKENS [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] "
-                        "[--any-order] [--no-early-start]\n"),
+                        "[--any-order] [--no-early-start] [--calibration FOLDER]\n"),
            2;
   iso::model::bert size;
   bool known = false;
@@ -66,12 +67,14 @@ int main(int argc, char** argv) {
   int runs = 20;
   bool profiled = false, any_order = false, a8 = false;
   iso::weight_storage stored = nullptr;
+  std::string calibration;
   typename iso::device<target>::options options{.cache = std::getenv("ISOTOPE_CACHE") != nullptr ? std::getenv("ISOTOPE_CACHE") : ""};
   for (int i = 4; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--profile") profiled = true;
     else if (word == "--any-order") any_order = true;
     else if (word == "--a8") a8 = true;
+    else if (word == "--calibration" && i + 1 < argc) calibration = argv[++i];
     else if (word == "--threads" && i + 1 < argc) bench::use_threads(std::atoi(argv[++i]), options);
     else if (word == "--weights" && i + 1 < argc) stored = iso::weights::named(argv[++i]);
     else if (word[0] != '-') runs = std::max(1, std::atoi(argv[i]));
@@ -137,6 +140,7 @@ int main(int argc, char** argv) {
       std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), argv[1], sequences, tokens,
       any_order ? " in any order" : "", usec, 1e6 * times[0], 1e6 * sequences / usec, 1e6 * alone[alone.size() / 2], 1e6 * alone[0],
       sequences / alone[alone.size() / 2], session->launches().size(), static_cast<unsigned long long>(digest));
+  if (!calibration.empty()) bench::compare_with_prediction(calibration, device->info(), session->plan(), alone[alone.size() / 2]);
   if (!profiled) return 0;
   auto r = bench::profile(*session);
   return r ? 0 : fail(r.error());
