@@ -9,6 +9,11 @@ target_compile_options(isotope_own INTERFACE -Wall -Wextra -Wconversion -Wshadow
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
   target_compile_options(isotope_own INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized)
 endif()
+# Kernels return vectors of 32 and 64 bytes from functions that are always inlined. Where a processor has no registers of that size, g++ warns of how they would
+# be passed in a call, of which there is none.
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  target_compile_options(isotope_own INTERFACE -Wno-psabi)
+endif()
 if(isotope_cpu_arch)
   target_compile_options(isotope_own INTERFACE -march=${isotope_cpu_arch})
 endif()
