@@ -132,7 +132,10 @@ int main(int argc, char** argv) {
     std::printf("%s %s %s B=%d, %d cached: %.1f us/run (least %.1f; alone %.1f), %.0f tokens/s, %zu launches, %.3f ms of processor time\n",
                 std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), argv[1], slots, cached, usec,
                 1e6 * times[0], 1e6 * bench::median(alone), 1e6 * slots * each / usec, session->launches().size(), processor_msec);
-    if (!calibration.empty()) bench::compare_with_prediction(calibration, device->info(), session->plan(), bench::median(alone));
+    if (!calibration.empty())
+      bench::compare_with_prediction(calibration, device->info(), session->plan(),
+                                     {.launches = std::int64_t(session->launches().size()), .cached = double(cached + each) / size.context},
+                                     bench::median(alone));
     std::fflush(stdout);
   };
   if (!asks) measure();

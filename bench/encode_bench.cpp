@@ -140,7 +140,9 @@ int main(int argc, char** argv) {
       std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), argv[1], sequences, tokens,
       any_order ? " in any order" : "", usec, 1e6 * times[0], 1e6 * sequences / usec, 1e6 * alone[alone.size() / 2], 1e6 * alone[0],
       sequences / alone[alone.size() / 2], session->launches().size(), static_cast<unsigned long long>(digest));
-  if (!calibration.empty()) bench::compare_with_prediction(calibration, device->info(), session->plan(), alone[alone.size() / 2]);
+  if (!calibration.empty())
+    bench::compare_with_prediction(calibration, device->info(), session->plan(), {.launches = std::int64_t(session->launches().size())},
+                                   alone[alone.size() / 2]);
   if (!profiled) return 0;
   auto r = bench::profile(*session);
   return r ? 0 : fail(r.error());

@@ -61,12 +61,12 @@ template <class Device> int print_step(const Device& device, const isotope::cali
   int code = support::success;
   auto plan = plan_training<selected>(step.loss(), {});
   if (support::failed(program, plan, code)) return code;
-  const time_estimate e = estimate(*plan, c);
   auto session = device.load(*std::move(plan));
   if (support::failed(program, session, code)) return code;
   session->initialize(1);
   const auto took = least_step(*session, std::size_t(step.batch) * std::size_t(step.length));
   if (support::failed(program, took, code)) return code;
+  const time_estimate e = estimate(session->plan(), c, {.launches = std::int64_t(session->launches().size())});
   std::string parts;
   char text[256];
   for (std::size_t k = 0; k < e.parts.size(); ++k) {

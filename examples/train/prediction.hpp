@@ -57,7 +57,7 @@ inline isotope::result<prediction> predict(const settings& s, const support::tra
   if (c == nullptr) return fail(errc::not_found, "has no figures of this device in " + std::string(format), path, fix);
   if (c->weakest() == provenance::none) return fail(errc::bad_format, "has figures that nobody measured", path, fix);
   prediction p;
-  p.step = estimate(plan, *c, s.training.accumulate);
+  p.step = estimate(plan, *c, {.micro_batches = s.training.accumulate});
   p.matrix_rate = (*c)[quantity::product_large].value;
   for (const step& x : plan.steps) p.usec.push_back(1e6 * estimate(plan, x, *c).seconds());
   auto flops = support::model_flops(model, shape, run, s.training.accumulate);

@@ -32,7 +32,7 @@ template <class F> isotope::dynamic_plan planned_for(const isotope::shape& dims,
 isotope::calibration figures() {
   isotope::calibration c;
   c.measured(quantity::product_small, 1e9), c.measured(quantity::product_large, 1e9);
-  c.measured(quantity::rows, 2e9);
+  c.measured(quantity::rows, 8e9), c.measured(quantity::rows_8, 2e9);
   c.measured(quantity::attention, 3e9), c.measured(quantity::attention_grad, 4e9);
   c.measured(quantity::stream_small, 1e9), c.measured(quantity::stream_large, 1e9);
   c.measured(quantity::heavy, 1e8), c.measured(quantity::random, 1e7);
@@ -79,8 +79,28 @@ TEST(estimate, of_a_product_has_what_a_small_one_took_longer_than_the_rate_of_a_
   expect_parts(of_op(square_product(16), isotope::info<isotope::op::matmul>, c), 16.384e-6 + double(1 << 28) / 1e9, 0, 0, 3e-6);
 }
 TEST(estimate, of_a_product_of_few_rows_is_its_bytes_over_the_rate_of_rows) {
-  // w w^T with 8 rows: 8 x 8 elements of the result, 4 (2 * 256 + 64) bytes.
+  // w w^T with 8 rows: 8 x 8 elements of the result, 4 (2 * 256 + 64) bytes; with one row 4 (2 * 32 + 1) bytes, with two 4 (2 * 64 + 4).
   expect_parts(of_op(square_product(8), isotope::info<isotope::op::matmul>, figures()), 0, 2304 / 2e9, 0, 3e-6);
+  expect_parts(of_op(square_product(1), isotope::info<isotope::op::matmul>, figures()), 0, 260 / 8e9, 0, 3e-6);
+  expect_parts(of_op(square_product(2), isotope::info<isotope::op::matmul>, figures()), 0, 528 / 8e9 * 6 / 7 + 528 / 2e9 / 7, 0, 3e-6);
+}
+TEST(estimate, of_attention_to_caches_counts_the_positions_that_hold_tokens) {
+  const auto p = isotope::plan_inference<T>([](auto s) {
+    const auto q = s.param("q", {2, 32}, isotope::init::ones), cache = s.param("cache", {2, 4, 16, 8}, isotope::init::ones);
+    const auto ids = s.input("ids", {2}, isotope::dtype::i32);
+    return isotope::attention_cached(q, cache, cache, ids, ids, 4);
+  });
+  ASSERT_TRUE(p.ok()) << p.error().line();
+  auto c = figures();
+  c.measured(quantity::attention, 1e15);
+  constexpr double row = 2 * 32 * 4, cached = 2 * 4 * 16 * 8 * 4, ids = 2 * 2 * 4;  // bytes of the queries, of one cache, of ids
+  for (const double share : {1.0, 0.25}) {
+    isotope::time_estimate e;
+    for (const auto& s : p->steps)
+      if (s.op == &isotope::info<isotope::op::attention_cached>) e.add(estimate(*p, s, c, share), 1);
+    expect_parts(e, 0, (2 * row + ids + share * 2 * cached) / 1e9, 0, 3e-6);
+    EXPECT_EQ(e.flops, std::int64_t(4 * 2 * 32 * 16 * share));
+  }
 }
 TEST(estimate, of_attention_counts_the_numbers_that_it_drops_by) {
   constexpr double pairs = 2 * 4 * (50.0 * 51 / 2), forward = 4 * 8 * pairs, backward = 10 * 8 * pairs;  // batches, heads; operations
@@ -136,11 +156,15 @@ TEST(estimate, of_a_plan_is_that_of_its_steps_and_one_round_trip) {
   const auto p = planned<T>(isotope::model::gpt_loss_of{size, 2, 4}, {.accumulate = true});
   isotope::time_estimate sum;
   for (const auto& s : p.steps) sum.add(estimate(p, s, figures()), 1);
-  const auto one = estimate(p, figures()), two = estimate(p, figures(), 2), three = estimate(p, figures(), 3);
+  const auto one = estimate(p, figures()), two = estimate(p, figures(), {.micro_batches = 2}),
+             three = estimate(p, figures(), {.micro_batches = 3});
   EXPECT_NEAR(one.seconds(), sum.seconds() + 1e-3, 1e-9);
   EXPECT_EQ(one.flops, isotope::flops_of(p));
   EXPECT_EQ(three.flops, isotope::flops_of(p, 3));
-  EXPECT_NEAR(estimate(p, figures(), 5).seconds() - two.seconds(), 3 * (three.seconds() - two.seconds()), 1e-9);
+  EXPECT_NEAR(estimate(p, figures(), {.micro_batches = 5}).seconds() - two.seconds(), 3 * (three.seconds() - two.seconds()), 1e-9);
+  const auto joined = estimate(p, figures(), {.launches = 3});
+  EXPECT_NEAR(joined.parts[std::size_t(bound::launch)], 3 * 3e-6 + 1e-3, 1e-12);
+  EXPECT_NEAR(joined.seconds(), one.seconds() - double(p.steps.size() - 3) * 3e-6, 1e-12);
   EXPECT_NEAR(share_of_matrix_rate(one, 1e-3, figures()), double(one.flops) / 1e-3 / 1e9, 1e-9);
 }
 TEST(estimate, says_the_weakest_provenance_of_the_figures_that_it_used) {

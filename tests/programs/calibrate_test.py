@@ -6,7 +6,7 @@ import re
 from program import main
 
 STEP = ["debug-tiny", "2", "16"]
-QUANTITIES = ["product_small", "product_large", "rows", "attention", "attention_grad", "stream_small", "stream_large", "heavy", "random", "launch",
+QUANTITIES = ["product_small", "product_large", "rows", "rows_8", "attention", "attention_grad", "stream_small", "stream_large", "heavy", "random", "launch",
               "barrier", "round_trip", "readback"]
 
 

@@ -19,12 +19,13 @@ struct figure {
   friend bool operator==(const figure&, const figure&) = default;
 };
 
-/// Rates are per second, times in seconds. `product_*`, `attention*`: floating-point operations; `rows`: bytes of a weight that one row is multiplied by; `stream_*`:
-/// bytes that a step reads and writes; `heavy`, `random`: elements of a function such as gelu, and of dropout, besides the time for their bytes.
+/// Rates are per second, times in seconds. `product_*`, `attention*`: floating-point operations; `rows`, `rows_8`: bytes of a weight that one row, or eight, are
+/// multiplied by; `stream_*`: bytes that a step reads and writes; `heavy`, `random`: elements of a function such as gelu, and of dropout, besides the time for their bytes.
 enum class quantity : std::uint8_t {
-  product_small,  // M = N = K = 512
+  product_small,  // M = N = K = 512, of several that follow each other
   product_large,  // a product that fills the device
   rows,
+  rows_8,
   attention,
   attention_grad,
   stream_small,  // 1 MiB
@@ -36,9 +37,9 @@ enum class quantity : std::uint8_t {
   round_trip,  // from the start of a run of one small step to its end
   readback,    // bytes of a tensor that the host reads
 };
-inline constexpr std::array<std::string_view, 13> quantity_names = {
-    "product_small", "product_large", "rows",   "attention", "attention_grad", "stream_small", "stream_large",
-    "heavy",         "random",        "launch", "barrier",   "round_trip",     "readback"};
+inline constexpr std::array<std::string_view, 14> quantity_names = {
+    "product_small", "product_large", "rows",   "rows_8", "attention", "attention_grad", "stream_small",
+    "stream_large",  "heavy",         "random", "launch", "barrier",   "round_trip",     "readback"};
 inline constexpr std::size_t quantities = quantity_names.size();
 constexpr std::string_view name_of(quantity q) { return quantity_names[std::size_t(q)]; }
 constexpr bool is_time(quantity q) { return q == quantity::launch || q == quantity::barrier || q == quantity::round_trip; }

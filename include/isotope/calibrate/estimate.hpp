@@ -22,11 +22,13 @@ using heavy_ops = boost::mp11::mp_list<op::cos, op::cross_entropy, op::cross_ent
 template <class... Op> constexpr bool is_one_of(const op_info* op, boost::mp11::mp_list<Op...>) { return ((op == &info<Op>) || ...); }
 constexpr bool is_heavy(const op_info* op) { return is_one_of(op, heavy_ops{}); }
 
-/// Bytes that a step reads and writes: of tables that it looks up rows in, and of tensors that it appends rows to, only those rows.
-inline std::int64_t bytes_of(const plan_view& p, const step& s) {
+/// Bytes that a step reads and writes: of tables that it looks up rows in, and of tensors that it appends rows to, only those rows; of caches that it attends
+/// to, the share that holds tokens.
+inline std::int64_t bytes_of(const plan_view& p, const step& s, double cached) {
   std::int64_t all = 0, rows = 0;
   for (int k = 0; k < s.inputs + s.outputs; ++k) {
-    const std::int64_t bytes = p.operands[std::size_t(s.operands + k)].bytes;
+    std::int64_t bytes = p.operands[std::size_t(s.operands + k)].bytes;
+    if (s.op == &info<op::attention_cached> && (k == 1 || k == 2)) bytes = std::int64_t(double(bytes) * cached);
     all += bytes;
     if (s.op == &info<op::embedding> ? k >= s.inputs : k < s.inputs && ((s.op->inout >> k) & 1) == 0) rows += bytes;
   }
@@ -41,18 +43,29 @@ inline double stream(const calibration& c, double bytes) {
 }
 }  // namespace calibrate_detail
 
+/// What a plan does not say of its runs.
+struct run_facts {
+  std::int64_t micro_batches = 1;  // of a step of training
+  std::int64_t launches =
+      0;  // of one run, as session.launches() counts them, where a launch runs several steps or the reverse; 0: one for each step
+  double cached = 1;  // the share of the positions of caches that hold tokens
+};
+
 /// The time of step s: that of its products or bytes, whichever takes longer, of functions on elements, and of its launch.
 ///
-/// - products (gemm_operands) of up to 8 rows: bytes / rows; of more: flops / product_large + what 512^3 took longer than that says;
+/// - products (gemm_operands) of up to 8 rows: bytes over a rate between rows and rows_8, in proportion to the time; of more: flops / product_large + what 512^3 took longer than that says;
 /// - attention, and other ops that run products: flops / attention, and random numbers where it drops probabilities;
 /// - other steps: bytes / stream, with elements of gelu and the like, and of dropout, besides.
 ///
 /// Nothing is predicted from a figure that there is not: the part is 0 then, and `from` says none.
-inline time_estimate estimate(const plan_view& p, const step& s, const calibration& c) {
+///
+/// @param cached  the share of the positions of caches that hold tokens
+inline time_estimate estimate(const plan_view& p, const step& s, const calibration& c, double cached = 1) {
   namespace d = calibrate_detail;
   time_estimate r;
   r.flops = flops_of(p, s);
-  r.bytes = d::bytes_of(p, s);
+  if (s.op == &info<op::attention_cached>) r.flops = std::int64_t(double(r.flops) * cached);
+  r.bytes = d::bytes_of(p, s, cached);
   const auto at = [&](quantity q) {
     r.from = std::min(r.from, c[q].from);
     return c[q].value;
@@ -69,8 +82,12 @@ inline time_estimate estimate(const plan_view& p, const step& s, const calibrati
   if (s.op->gemm_operands > 0) {
     const operand& b = p.operands[std::size_t(s.operands + 1)];
     constexpr double small_flops = 2.0 * 512 * 512 * 512;
-    if (elements <= 8 * double(b.dims[-1])) bytes = over(double(r.bytes), quantity::rows);
-    else
+    constexpr double most_rows = 8;
+    const double rows = elements / double(std::max<std::int64_t>(b.dims[-1], 1));
+    if (rows <= most_rows) {
+      const double share = std::max(rows - 1, 0.0) / (most_rows - 1);
+      bytes = (1 - share) * over(double(r.bytes), quantity::rows) + share * over(double(r.bytes), quantity::rows_8);
+    } else
       products = over(double(r.flops), quantity::product_large) +
                  std::max(0.0, over(small_flops, quantity::product_small) - over(small_flops, quantity::product_large));
   } else if (s.op->runs_gemms || s.op == &info<op::attention_grad>) {
@@ -94,15 +111,17 @@ inline time_estimate estimate(const plan_view& p, const step& s, const calibrati
   return r;
 }
 
-/// The time of a step of training or of a run, with so many micro-batches, from its start to its end.
-inline time_estimate estimate(const plan_view& p, const calibration& c, std::int64_t micro_batches = 1) {
+/// The time of a step of training or of a run from its start to its end.
+inline time_estimate estimate(const plan_view& p, const calibration& c, const run_facts& facts = {}) {
   time_estimate sum;
+  const std::int64_t n = facts.micro_batches;
   for (const step& s : p.steps) {
     const auto runs = [&](int active) { return (s.phases & active) != 0 ? 1 : 0; };
-    const std::int64_t last = runs((micro_batches == 1 ? phase_first : phase_later) | phase_last);
-    const std::int64_t before = micro_batches == 1 ? 0 : runs(phase_first) + (micro_batches - 2) * runs(phase_later);
-    sum.add(estimate(p, s, c), double(before + last));
+    const std::int64_t last = runs((n == 1 ? phase_first : phase_later) | phase_last);
+    const std::int64_t before = n == 1 ? 0 : runs(phase_first) + (n - 2) * runs(phase_later);
+    sum.add(estimate(p, s, c, facts.cached), double(before + last));
   }
+  if (facts.launches > 0 && !p.steps.empty()) sum.parts[std::size_t(bound::launch)] *= double(facts.launches) / double(p.steps.size());
   sum.parts[std::size_t(bound::launch)] += c[quantity::round_trip].value;
   sum.from = std::min(sum.from, c[quantity::round_trip].from);
   return sum;
