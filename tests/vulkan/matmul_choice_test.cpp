@@ -36,10 +36,10 @@ std::string chosen(std::int64_t M, std::int64_t N, std::int64_t K, std::string_v
   l.attr = &attr;
   l.device = &f;
   const auto c = native::best(vulkan::matmul_job(l));
-  if (c.tile == nullptr) return "none";
+  if (c.variant == nullptr) return "none";
   fixed_string<64> t;
-  t << std::int64_t(c.tile->m) << "x" << std::int64_t(c.tile->n) << "x" << std::int64_t(c.tile->slab) << ":"
-    << std::int64_t(c.tile->teams_m) << "x" << std::int64_t(c.tile->teams_n) << " in " << c.split.parts;
+  t << std::int64_t(c.variant->m) << "x" << std::int64_t(c.variant->n) << "x" << std::int64_t(c.variant->slab) << ":"
+    << std::int64_t(c.variant->teams_m) << "x" << std::int64_t(c.variant->teams_n) << " in " << c.cost.parts;
   return std::string(t.view());
 }
 constexpr auto bf16 = dtype::bf16, f32 = dtype::f32;

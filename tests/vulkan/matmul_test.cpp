@@ -45,8 +45,8 @@ TEST(vulkan_matmul, products_of_few_tiles_get_small_ones) {
   vulkan::device_limits large;
   large.multiprocessors = 132;
   const auto size = [&](std::int64_t M, std::int64_t N, std::int64_t K) {
-    const auto c = vulkan::matmul_tile_choice::of(M, N, K, 1, large);
-    return std::pair(c.tile->size, c.split.parts > 1);
+    const auto c = choose_kernel(vulkan::matmul_tile::all, vulkan::matmul_problem{M, N, K, 1, &large});
+    return std::pair(c.variant->size, c.cost.parts > 1);
   };
   EXPECT_EQ(size(768, 128, 128), std::pair(32u, false));
   EXPECT_EQ(size(16384, 1536, 384), std::pair(128u, false));

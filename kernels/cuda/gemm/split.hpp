@@ -28,15 +28,16 @@ class matmul_split {
 
   /// A device's speed for one kind of tile: `filling` blocks keep one of its `multiprocessors` busy, and fewer take as long; `rate` is how
   /// many flops the fastest tile does in the time of one byte of memory traffic, `efficiency` the fraction of that speed that this tile
-  /// reaches. `together` blocks start and end at the same time on a multiprocessor, and fewer take as long.
+  /// reaches, `speed` the flops a second of the fastest tile on one multiprocessor. `together` blocks start and end at the same time on a
+  /// multiprocessor, and fewer take as long.
   struct machine {
     std::int64_t multiprocessors = 1;
-    double filling = 1, rate = 10, efficiency = 1;
+    double filling = 1, rate = 10, efficiency = 1, speed = 3e11;
     std::int64_t together = 1;
   };
   struct choice {
     std::int64_t parts = 1, depth = 0;  // depth: K of a part, a multiple of `slab`
-    double cost = 0;                    // in flops of the fastest tile
+    double seconds = 0;                 // predicted
   };
   /// Returns the cheapest split of `tiles` tiles of `area` elements. `wanted`: so many parts if they fit; 0: by cost.
   static constexpr choice choose(std::int64_t tiles, std::int64_t area, std::int64_t elements, std::int64_t K, std::int64_t slab, machine d,
@@ -51,7 +52,8 @@ class matmul_split {
       const double work =
           std::max(double(of_unit), d.filling) * 2 * double(area) * double(depth) * double(d.multiprocessors) / d.efficiency;
       const double reduction = s == 1 ? 0 : (8 * double(s) * double(elements) + bytes_of_unit * double(d.multiprocessors)) * d.rate;
-      if (best.depth == 0 || work + reduction < best.cost) best = {s, depth, work + reduction};
+      const double seconds = (work + reduction) / (d.speed * double(d.multiprocessors));
+      if (best.depth == 0 || seconds < best.seconds) best = {s, depth, seconds};
     }
     if (best.depth == 0) return choose(tiles, area, elements, K, slab, d, 1);
     return best;

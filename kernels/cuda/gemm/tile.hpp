@@ -1,8 +1,9 @@
 #pragma once
-/// The tiles of portable/matmul.cu and native/matmul_mma.cu, and which one is fastest for a matmul.
+/// The tiles of portable/matmul.cu and native/matmul_mma.cu, and how long they take for a matmul.
 #include <algorithm>
 #include <array>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <isotope/backend/cuda/limits.hpp>
@@ -24,29 +25,20 @@ struct matmul_tile {
 struct matmul_size {
   std::int64_t M, N, K, batches;
 };
-struct matmul_tile_choice {
-  const matmul_tile* tile = nullptr;
-  matmul_split::choice split;
-
-  /// Returns the split of K of a tile. `parts`: so many if they fit; 0: by cost. `flops_per_byte`: the fastest tile's speed by that of
-  /// memory.
-  static constexpr matmul_split::choice split_of(const matmul_tile& t, const matmul_size& s, const device_limits& d, double flops_per_byte,
-                                                 std::int64_t parts) {
-    return matmul_split::choose(t.count(s.M, s.N) * s.batches, t.m * t.n, s.batches * s.M * s.N, s.K, t.slab,
-                                {d.multiprocessors, t.filling, flops_per_byte, t.efficiency, t.together}, parts);
-  }
-  /// Returns the cheapest of the tiles that fit into shared memory, with its split of K; none may fit. `parts`: as in split_of.
-  static constexpr matmul_tile_choice of(std::span<const matmul_tile> tiles, const matmul_size& s, const device_limits& d,
-                                         double flops_per_byte, std::int64_t parts) {
-    matmul_tile_choice r;
-    for (const auto& t : tiles) {
-      if (t.shared_bytes > d.shared_bytes) continue;
-      const auto split = split_of(t, s, d, flops_per_byte, parts);
-      if (r.tile == nullptr || split.cost < r.split.cost) r = {&t, split};
-    }
-    return r;
-  }
+/// How fast a list of tiles is: `rate`, the fastest tile's flops in the time of one byte of memory traffic; `speed`, its flops a second on one multiprocessor.
+struct tile_rates {
+  double rate, speed;
 };
+/// Returns the split of K of a tile. `parts`: so many if they fit; 0: the fastest.
+constexpr matmul_split::choice split_of(const matmul_tile& t, const matmul_size& s, const device_limits& d, const tile_rates& rates,
+                                        std::int64_t parts) {
+  return matmul_split::choose(t.count(s.M, s.N) * s.batches, t.m * t.n, s.batches * s.M * s.N, s.K, t.slab,
+                              {d.multiprocessors, t.filling, rates.rate, t.efficiency, rates.speed, t.together}, parts);
+}
+inline std::string name_of(const matmul_tile& t, const matmul_split::choice& c) {
+  return std::to_string(t.m) + " x " + std::to_string(t.n) + " by " + std::to_string(t.threads) + " threads, slabs of " +
+         std::to_string(t.slab) + (c.parts == 1 ? "" : ", K in " + std::to_string(c.parts) + " parts");
+}
 
 /// Tiles in f32 without tensor cores; the speeds are those of an H100.
 inline constexpr std::array<matmul_tile, 3> simt_tiles{{
@@ -81,7 +73,7 @@ inline constexpr std::array<matmul_tile, 3> simt_tiles{{
      {"matmul_bf16_32_nn", "matmul_bf16_32_nt", "matmul_bf16_32_tn", "matmul_bf16_32_tt"},
      {}},
 }};
-inline constexpr double simt_flops_per_byte = 12;  // 40 TFLOP/s against 3.3 TB/s
+inline constexpr tile_rates simt_rates{12, 40e12 / 132};  // an H100: 40 TFLOP/s against 3.3 TB/s
 
 /// Tiles of portable/matmul_whole.cu, for f32 operands without a remainder. Their efficiency is relative to that of the first of
 /// simt_tiles.
@@ -134,6 +126,22 @@ inline constexpr std::array<matmul_tile, 2> mma_tiles{{
      {"matmul_mma_small_nn", "matmul_mma_small_nt", "matmul_mma_small_tn", "matmul_mma_small_tt"},
      {}},
 }};
-inline constexpr double mma_flops_per_byte = 120;  // 400 TFLOP/s against 3.3 TB/s
+inline constexpr tile_rates mma_rates{120, 400e12 / 132};  // an H100: 400 TFLOP/s against 3.3 TB/s
+
+/// A tile of mma.sync as a variant of a kernel.
+struct mma_variant {
+  const matmul_tile* tile;
+  struct problem {
+    matmul_size size;
+    const device_limits* device;
+    std::int64_t parts;  // of K; 0: the fastest
+  };
+  constexpr std::string_view unfit(const problem& p) const {
+    return tile->shared_bytes > p.device->shared_bytes ? "it takes more shared memory than a block has" : "";
+  }
+  constexpr matmul_split::choice cost_of(const problem& p) const { return split_of(*tile, p.size, *p.device, mma_rates, p.parts); }
+  std::string name(const matmul_split::choice& c) const { return name_of(*tile, c); }
+};
+inline constexpr std::array<mma_variant, 2> mma_variants{{{&mma_tiles[0]}, {&mma_tiles[1]}}};
 
 }  // namespace isotope::cuda

@@ -79,7 +79,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
     const matmul_job j(l);
     if (!obstacle(j).empty() || t.shared_bytes > l.device->shared_bytes) return false;
     const matmul_size size{j.s.M, j.s.N, j.s.K, j.s.batches()};
-    record_tile(j, r, t, matmul_tile_choice::split_of(t, size, *l.device, mma_flops_per_byte, parts));
+    record_tile(j, r, t, split_of(t, size, *l.device, mma_rates, parts));
     return true;
   }
   /// Returns why tensor cores cannot take this matmul; empty if they can.
@@ -137,8 +137,8 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
       return below::record(l, r);
     }
     const matmul_size size{j.s.M, j.s.N, j.s.K, j.s.batches()};
-    const auto c = matmul_tile_choice::of(mma_tiles, size, *l.device, mma_flops_per_byte, parts);
-    record_tile(j, r, *c.tile, c.split);
+    const auto c = choose_kernel(mma_variants, mma_variant::problem{size, l.device, std::int64_t(parts)}, r.considered());
+    record_tile(j, r, *c.variant->tile, c.cost);
   }
   static void record_tile(const matmul_job& j, recording& r, const matmul_tile& t, const matmul_split::choice& split) {
     matmul_job::form f;

@@ -34,7 +34,7 @@ class matmul_hopper {
            l_.scratch % 16 == 0 && l_.scratch_bytes >= tile_sums().bytes;
   }
 
-  void record(recording& r) const { record_as(r, choice_); }
+  void record(recording& r) const { record_as(r, matmul_hopper_choice::of(problem(), r.considered())); }
   /// Records the matmul with the caller's choice.
   void record_as(recording& r, const matmul_hopper_choice& c) const {
     const matmul_hopper_choice::problem p = problem();

@@ -3,6 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <isotope/plan/choose_kernel.hpp>
 
 namespace isotope::cuda {
 
@@ -10,10 +16,9 @@ namespace isotope::cuda {
 struct matmul_hopper_choice {
   std::int32_t columns = 0, cluster = 1;
   std::int64_t parts = 1;  // of K
-  double cost = 0;         // clocks
+  double seconds = 0;      // predicted
 
   static constexpr std::int64_t slab = 64, rows = 128, most_parts = 16;
-  static constexpr std::array<std::int32_t, 3> widths{256, 192, 128};
 
   struct problem {
     std::int64_t M = 0, N = 0, K = 0;
@@ -45,17 +50,8 @@ struct matmul_hopper_choice {
   }
   std::int64_t threads() const { return columns == 256 ? 384 : 512; }
 
-  /// The cheapest choice.
-  static matmul_hopper_choice of(const problem& p) {
-    matmul_hopper_choice best;
-    for (const std::int32_t columns : widths)
-      for (const std::int32_t cluster : {2, 1}) {
-        if (p.summed && columns != summing_columns) continue;
-        const matmul_hopper_choice c = of(p, columns, cluster);
-        if (best.columns == 0 || c.cost < best.cost) best = c;
-      }
-    return best;
-  }
+  /// The cheapest choice. @param considered  as in choose_kernel
+  static matmul_hopper_choice of(const problem& p, std::vector<considered_variant>* considered = nullptr);
   /// The cheapest choice of that tile.
   static matmul_hopper_choice of(const problem& p, std::int32_t columns, std::int32_t cluster) {
     matmul_hopper_choice best;
@@ -63,14 +59,14 @@ struct matmul_hopper_choice {
       matmul_hopper_choice c{columns, cluster, parts};
       if (parts > 1 && (c.partial_bytes(p) > p.room || c.per(p) < 4 || (parts - 1) * c.per(p) >= slabs(p))) continue;
       c.estimate(p);
-      if (parts == 1 || c.cost < best.cost) best = c;
+      if (parts == 1 || c.seconds < best.seconds) best = c;
     }
     return best;
   }
 
-  /// Sets the cost. Power limits a busy device: where a sixth of it is idle, the rest runs as much faster.
+  /// Sets the time. Power limits a busy device: where a sixth of it is idle, the rest runs as much faster.
   void estimate(const problem& p) {
-    constexpr double boost = 1.1, bytes_of_clock = 1100, launch = 6000;
+    constexpr double boost = 1.1, bytes_of_clock = 1100, launch = 6000, clock = 1.7e9;
     const std::int64_t all = p.multiprocessors / cluster, n = items(p) * parts;
     // Measured on an H100: where the epilogue has a formula, it bounds the kernel, and more warps with smaller tiles are faster.
     const std::size_t k = columns == 256 ? 0 : columns == 192 ? 1 : 2;
@@ -78,9 +74,29 @@ struct matmul_hopper_choice {
     const double width = widths_of[std::size_t(p.formula)][k];
     const double alone = cluster == 2 ? 1.0 : columns == 256 ? 1.06 : columns == 192 ? 1.18 : 1.3;  // more reads from the L2 cache
     const double unit = double(per(p)) * 4 * columns * width * alone + (sums(p) == 0 ? 2000 : 800);
-    cost = std::max(unit * double(n) / double(all), double(ceiling(n, all)) * unit / boost) + 4000;
-    if (parts > 1) cost += launch + 2 * double(partial_bytes(p)) / bytes_of_clock;
+    double clocks = std::max(unit * double(n) / double(all), double(ceiling(n, all)) * unit / boost) + 4000;
+    if (parts > 1) clocks += launch + 2 * double(partial_bytes(p)) / bytes_of_clock;
+    seconds = clocks / clock;
   }
 };
+
+/// A tile and a cluster of matmul_hopper.cu as a variant of the kernel.
+struct matmul_hopper_variant {
+  std::int32_t columns, cluster;
+
+  std::string_view unfit(const matmul_hopper_choice::problem& p) const {
+    return p.summed && columns != matmul_hopper_choice::summing_columns ? "only tiles of 128 columns sum columns" : "";
+  }
+  matmul_hopper_choice cost_of(const matmul_hopper_choice::problem& p) const { return matmul_hopper_choice::of(p, columns, cluster); }
+  std::string name(const matmul_hopper_choice& c) const {
+    return "128 x " + std::to_string(columns) + (cluster == 1 ? "" : " in clusters of " + std::to_string(cluster)) +
+           (c.parts == 1 ? "" : ", K in " + std::to_string(c.parts) + " parts");
+  }
+};
+inline constexpr std::array<matmul_hopper_variant, 6> matmul_hopper_variants{{{256, 2}, {256, 1}, {192, 2}, {192, 1}, {128, 2}, {128, 1}}};
+
+inline matmul_hopper_choice matmul_hopper_choice::of(const problem& p, std::vector<considered_variant>* considered) {
+  return choose_kernel(matmul_hopper_variants, p, considered).cost;
+}
 
 }  // namespace isotope::cuda

@@ -39,7 +39,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
   /// Whether matmul_whole.cu computes this matmul.
   static bool runs_whole(const matmul_job& j) {
     if (!j.fits() || j.in_one_order() || skinny(j).runs()) return false;
-    return is_whole(*choose(j).tile);
+    return choose(j).variant->whole;
   }
   /// Records the tiles of simt_tiles[tile] in `parts` parts of K (0: by cost). Returns false if there is no such kernel for the operands'
   /// formats.
@@ -47,7 +47,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
     const matmul_job j(l);
     const matmul_tile& t = simt_tiles[tile];
     if (names(j, t)[0].empty()) return false;
-    record_tile(j, r, t, matmul_tile_choice::split_of(t, size_of_job(j), *l.device, simt_flops_per_byte, parts));
+    record_tile(j, r, t, split_of(t, size_of_job(j), *l.device, simt_rates, parts));
     return true;
   }
   /// Whether matmul_whole.cu takes a matmul with tile t: its loads have no conditions. Dense operands meet this in every memory order or in
@@ -73,33 +73,38 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
     if (j.s.a.type == dtype::bf16 && j.s.b.type == dtype::bf16) return t.bf16;
     return t.mixed;
   }
-  /// Returns the cheapest tile. Those of matmul_whole.cu must fill the device, so that small products keep the bits of small tiles.
-  static matmul_tile_choice choose(const matmul_job& j) {
-    const matmul_size size = size_of_job(j);
-    const device_limits& d = *j.given->device;
-    matmul_tile_choice c;
-    if (j.in_one_order()) {  // not those of 32 x 32, whose teams share K, nor those of matmul_whole.cu
-      for (const auto& t : std::span(simt_tiles).first(2))
-        if (const auto split = matmul_tile_choice::split_of(t, size, d, simt_flops_per_byte, 1); !names(j, t)[0].empty())
-          if (c.tile == nullptr || split.cost < c.split.cost) c = {&t, split};
-      return c;
+  /// A tile as a variant of the kernel. Those of matmul_whole.cu must fill the device, so that small products keep the bits of small tiles.
+  struct variant {
+    const matmul_tile* tile;
+    bool whole;  // of matmul_whole.cu
+
+    std::string_view unfit(const matmul_job& j) const {
+      if (j.in_one_order() && (whole || tile == &simt_tiles[2]))
+        return "it adds up in another order, and rows are to have the same bits however many there are";
+      if (names(j, *tile)[0].empty()) return "it has no kernel for operands of these formats";
+      if (!whole) return {};
+      if (!kernel::whole(j, *tile)) return "it takes whole, dense f32 operands";
+      const matmul_size s = size_of_job(j);
+      if (tile->count(s.M, s.N) * s.batches * cost_of(j).parts < j.given->device->multiprocessors)
+        return "its blocks do not fill the device";
+      return {};
     }
-    const auto consider = [&](const matmul_tile& t, std::int64_t least_blocks) {
-      const auto split = matmul_tile_choice::split_of(t, size, d, simt_flops_per_byte, d.switches.split_k);
-      const bool enough = t.count(size.M, size.N) * size.batches * split.parts >= least_blocks;
-      if (enough && (c.tile == nullptr || split.cost < c.split.cost)) c = {&t, split};
-    };
-    for (const auto& t : simt_tiles)
-      if (!names(j, t)[0].empty()) consider(t, 0);
-    for (const auto& t : whole_tiles)
-      if (whole(j, t)) consider(t, d.multiprocessors);
-    return c;
+    matmul_split::choice cost_of(const matmul_job& j) const {
+      const device_limits& d = *j.given->device;
+      return split_of(*tile, size_of_job(j), d, simt_rates, j.in_one_order() ? 1 : d.switches.split_k);
+    }
+    std::string name(const matmul_split::choice& c) const { return name_of(*tile, c); }
+  };
+  static constexpr std::array<variant, 5> variants{
+      {{&simt_tiles[0], false}, {&simt_tiles[1], false}, {&simt_tiles[2], false}, {&whole_tiles[0], true}, {&whole_tiles[1], true}}};
+  static auto choose(const matmul_job& j, std::vector<considered_variant>* considered = nullptr) {
+    return choose_kernel(variants, j, considered);
   }
   static bool is_whole(const matmul_tile& t) { return &t == &whole_tiles[0] || &t == &whole_tiles[1]; }
   static matmul_size size_of_job(const matmul_job& j) { return {j.s.M, j.s.N, j.s.K, j.s.batches()}; }
   static void record_tiles(const matmul_job& j, recording& r) {
-    const auto c = choose(j);
-    record_tile(j, r, *c.tile, c.split);
+    const auto c = choose(j, r.considered());
+    record_tile(j, r, *c.variant->tile, c.cost);
   }
   static void record_tile(const matmul_job& j, recording& r, const matmul_tile& t, const matmul_split::choice& split) {
     matmul_job::form f;

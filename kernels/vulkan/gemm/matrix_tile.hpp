@@ -1,9 +1,9 @@
 #pragma once
-/// The tiles of matmul_khr.comp, which of them a device can run, and which one is fastest for a gemm.
+/// The tiles of matmul_khr.comp, which of them a device can run, and how long they take.
 #include <algorithm>
 #include <array>
 #include <isotope/backend/vulkan/limits.hpp>
-#include <isotope/kernels/vulkan/gemm/split.hpp>
+#include <isotope/kernels/vulkan/gemm/tile.hpp>
 
 namespace isotope::vulkan {
 
@@ -15,6 +15,9 @@ struct matmul_khr_problem {
   std::int64_t M, N, K, batches;
   bool a_cross, b_cross;  // lines run across K
   bool odd;
+  const matrix_shape* unit;  // the device's matrices
+  const device_limits* device;
+  bool in_one_order = false;  // K is not divided
 
   static constexpr std::int64_t deep = 4096;  // K of a deep gemm
 
@@ -48,23 +51,43 @@ struct matmul_khr_tile {
     const auto worst = [&](std::uint32_t side) { return std::max(slab_of(side, slab), slab_of(slab, side)); };
     return std::max(worst(m) + worst(n), subgroups() * unit_m * (n / teams_n / 4 + 1) * 16);
   }
-  /// Whether the device's matrices divide the share of a subgroup, and the whole lines of a slab, in either memory order, divide evenly among all
-  /// invocations or three quarters of them.
-  constexpr bool runs(const matrix_shape& unit, const device_limits& d) const {
+  /// Returns why a device cannot run the tile; empty: it can. The device's matrices must divide the share of a subgroup, and the whole lines of a slab, in
+  /// either memory order, must divide evenly among all invocations or three quarters of them.
+  constexpr std::string_view unfit(const matrix_shape& unit, const device_limits& d) const {
     const std::uint32_t threads = subgroups() * d.subgroup;
     const auto shared_evenly = [&](std::uint32_t lines, std::uint32_t length) {
       const std::uint32_t row = length / 8;
       return threads % row == 0 ? lines % (threads / row) == 0 : 3 * threads % (4 * row) == 0 && lines % (3 * threads / (4 * row)) == 0;
     };
-    return threads <= d.invocations && m / teams_m % unit.m == 0 && n / teams_n % unit.n == 0 && slab % ((early ? 2 : 1) * unit.k) == 0 &&
-           unit.n % 4 == 0 && shared_evenly(m, slab) && shared_evenly(slab, m) && shared_evenly(n, slab) && shared_evenly(slab, n) &&
-           shared_bytes(unit.m) <= d.shared_bytes;
+    if (threads > d.invocations) return "its workgroups have more invocations than the device's";
+    if (m / teams_m % unit.m != 0 || n / teams_n % unit.n != 0 || slab % ((early ? 2 : 1) * unit.k) != 0 || unit.n % 4 != 0)
+      return "the device's matrices do not divide it";
+    if (!shared_evenly(m, slab) || !shared_evenly(slab, m) || !shared_evenly(n, slab) || !shared_evenly(slab, n))
+      return "its slabs do not divide evenly among the device's subgroups";
+    if (shared_bytes(unit.m) > d.shared_bytes) return "it takes more shared memory than a workgroup has";
+    return {};
+  }
+  /// Whether a device can run the tile.
+  constexpr bool runs(const matrix_shape& unit, const device_limits& d) const { return unfit(unit, d).empty(); }
+
+  /// Returns the split of K: so many parts if they fit; 0: the fastest.
+  constexpr matmul_split::choice split(const matmul_khr_problem& p, std::int64_t parts) const {
+    constexpr double flops_per_byte = 69, fastest = 289;  // an H200: TFLOP/s, against 4.2 TB/s
+    return matmul_split::choose(
+        count(p.M, p.N) * p.batches, area(), p.batches * p.M * p.N, p.K, slab,
+        {p.device->multiprocessors, double(filling), flops_per_byte, speed[std::size_t(p.order())] / fastest, 1e12 * fastest / 132}, parts);
   }
 
-  matmul_split::choice split(const matmul_khr_problem& p, const device_limits& d, std::int64_t parts) const {
-    constexpr double flops_per_byte = 69, fastest = 289;  // an H200: TFLOP/s, against 4.2 TB/s
-    return matmul_split::choose(count(p.M, p.N) * p.batches, area(), p.batches * p.M * p.N, p.K, slab,
-                                {d.multiprocessors, double(filling), flops_per_byte, speed[std::size_t(p.order())] / fastest}, parts);
+  constexpr std::string_view unfit(const matmul_khr_problem& p) const {
+    if (light != (p.device->multiprocessors < few_units)) return light ? "it is for drivers that run on processors" : "it is for GPUs";
+    return unfit(*p.unit, *p.device);
+  }
+  constexpr matmul_split::choice cost_of(const matmul_khr_problem& p) const {
+    return split(p, p.in_one_order ? 1 : p.device->switches.split_k);
+  }
+  std::string name(const matmul_split::choice& c) const {
+    return std::to_string(m) + " x " + std::to_string(n) + " of " + std::to_string(teams_m) + " x " + std::to_string(teams_n) +
+           " subgroups, slabs of " + std::to_string(slab) + parts_text(c);
   }
 
   static const std::array<matmul_khr_tile, 8> all;
@@ -83,22 +106,5 @@ inline constexpr std::array<matmul_khr_tile, 8> matmul_khr_tile::all{{
     {32, 32, 64, 2, 2, false, 4, {110, 110, 110, 110, 75, 75, 75}},
     {32, 32, 32, 2, 2, false, 4, {289, 289, 289, 289, 289, 289, 289}, true},
 }};
-
-struct matmul_khr_choice {
-  const matmul_khr_tile* tile = nullptr;  // null if no tile fits
-  matmul_split::choice split;
-
-  /// Returns the cheapest tile with its split of K; `in_one_order`: undivided.
-  static constexpr matmul_khr_choice of(const matmul_khr_problem& p, const matrix_shape& unit, const device_limits& d,
-                                        bool in_one_order = false) {
-    matmul_khr_choice r;
-    for (const auto& t : matmul_khr_tile::all) {
-      if (t.light != (d.multiprocessors < matmul_khr_tile::few_units) || !t.runs(unit, d)) continue;
-      const auto split = t.split(p, d, in_one_order ? 1 : d.switches.split_k);
-      if (r.tile == nullptr || split.cost < r.split.cost) r = {&t, split};
-    }
-    return r;
-  }
-};
 
 }  // namespace isotope::vulkan

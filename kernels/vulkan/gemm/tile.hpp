@@ -1,11 +1,21 @@
 #pragma once
-/// The tiles of matmul.comp, and which one is fastest for a gemm.
+/// The tiles of matmul.comp, and which of them fit a gemm, and how long they take.
 #include <algorithm>
 #include <array>
 #include <isotope/backend/vulkan/limits.hpp>
 #include <isotope/kernels/vulkan/gemm/split.hpp>
+#include <string>
+#include <string_view>
 
 namespace isotope::vulkan {
+
+struct matmul_problem {
+  std::int64_t M, N, K, batches;
+  const device_limits* device;
+  bool in_one_order = false;  // every tile is to add up each sum along K in the same order, undivided
+};
+/// How a split stands behind the name of a tile.
+inline std::string parts_text(const matmul_split::choice& c) { return c.parts == 1 ? "" : ", K in " + std::to_string(c.parts) + " parts"; }
 
 struct matmul_tile {
   std::uint32_t size;         // of a workgroup, along M and along N
@@ -18,11 +28,21 @@ struct matmul_tile {
   constexpr std::int64_t count(std::int64_t M, std::int64_t N) const { return ((M + size - 1) / size) * ((N + size - 1) / size); }
   constexpr std::uint32_t invocations() const { return side * side * teams; }
 
-  constexpr matmul_split::choice split(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t batches, const device_limits& d,
-                                       std::int64_t parts) const {
-    constexpr double flops_per_byte = 11;  // an H200: 46 TFLOP/s of the fastest tile against 4.2 TB/s
-    return matmul_split::choose(count(M, N) * batches, area(), batches * M * N, K, slab,
-                                {d.multiprocessors, filling, flops_per_byte, efficiency}, parts);
+  /// Returns the split of K: so many parts if they fit; 0: the fastest.
+  constexpr matmul_split::choice split(const matmul_problem& p, std::int64_t parts) const {
+    constexpr double flops_per_byte = 11, speed = 46e12 / 132;  // an H200: 46 TFLOP/s of the fastest tile against 4.2 TB/s
+    return matmul_split::choose(count(p.M, p.N) * p.batches, area(), p.batches * p.M * p.N, p.K, slab,
+                                {p.device->multiprocessors, filling, flops_per_byte, efficiency, speed}, parts);
+  }
+
+  constexpr std::string_view unfit(const matmul_problem& p) const {
+    return p.in_one_order && teams != 1 ? "its teams share K, and rows are to have the same bits however many there are" : "";
+  }
+  constexpr matmul_split::choice cost_of(const matmul_problem& p) const {
+    return split(p, p.in_one_order ? 1 : p.device->switches.split_k);
+  }
+  std::string name(const matmul_split::choice& c) const {
+    return std::to_string(size) + " x " + std::to_string(size) + ", slabs of " + std::to_string(slab) + parts_text(c);
   }
 
   /// Whether matmul.comp takes it: whole blocks, teams with one block per invocation, moves that divide evenly, sums that fit where slabs were.
@@ -41,22 +61,5 @@ inline constexpr std::array<matmul_tile, 3> matmul_tile::all{{
     {32, 64, 8, 4, 1, 0.38},
 }};
 static_assert(std::ranges::all_of(matmul_tile::all, &matmul_tile::fits));
-
-struct matmul_tile_choice {
-  const matmul_tile* tile = nullptr;
-  matmul_split::choice split;
-
-  /// Returns the cheapest tile with its split of K. `in_one_order`: that adds up each sum along K, undivided, as every other such tile does.
-  static constexpr matmul_tile_choice of(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t batches, const device_limits& d,
-                                         bool in_one_order = false) {
-    matmul_tile_choice r;
-    for (const auto& t : matmul_tile::all) {
-      if (in_one_order && t.teams != 1) continue;
-      const auto split = t.split(M, N, K, batches, d, in_one_order ? 1 : d.switches.split_k);
-      if (r.tile == nullptr || split.cost < r.split.cost) r = {&t, split};
-    }
-    return r;
-  }
-};
 
 }  // namespace isotope::vulkan

@@ -39,15 +39,15 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
   static bool record_after(const earlier_step& norm, const launch& l, recording& r) { return gemm_after_norm::record<P>(norm, l, r, few); }
 
   /// Returns the fastest tile for a gemm of a format that the device has matrices for.
-  static matmul_khr_choice best(const matmul_job& j) {
-    return matmul_khr_choice::of(problem(j), *j.given->device->matrix(j.s.b.type), *j.given->device, j.in_one_order());
+  static auto best(const matmul_job& j, std::vector<considered_variant>* considered = nullptr) {
+    return choose_kernel(matmul_khr_tile::all, problem(j), considered);
   }
   /// Records the gemm of 16-bit operands with the caller's tile, in `parts` parts of K (0: by cost). Returns false if the device or the gemm does not
   /// take it.
   static bool record_as(const launch& l, recording& r, const matmul_khr_tile& t, std::int64_t parts) {
     const matmul_job j(l);
     if (j.s.a.type != j.s.b.type || !obstacle(j).empty() || !t.runs(*l.device->matrix(j.s.b.type), *l.device)) return false;
-    record_tile(j, r, t, t.split(problem(j), *l.device, parts));
+    record_tile(j, r, t, t.split(problem(j), parts));
     return true;
   }
 
@@ -70,18 +70,27 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     if (!d.distrusted.empty()) return d.distrusted;
     if (d.matrix(s.b.type) == nullptr) return "the device has no matrices of this format with f32 sums";
     if (!code(s.b.type).plain->there()) return "the shader compiler of this build knows no such matrices";
-    if (best(j).tile == nullptr) return "the device's matrices, subgroups or shared memory fit no tile";
+    if (best(j).variant == nullptr) return "the device's matrices, subgroups or shared memory fit no tile";
     if (narrowed) return matmul_narrowed<P>::obstacle(*j.given);
     return {};
   }
 
   static matmul_khr_problem problem(const matmul_job& j) {
     const matmul_shape& s = j.s;
-    return {s.M, s.N, s.K, s.batches(), s.a.cross, s.b.cross, skewed(j, s.a, 0) || skewed(j, s.b, 1) || s.N % 8 != 0};
+    return {s.M,
+            s.N,
+            s.K,
+            s.batches(),
+            s.a.cross,
+            s.b.cross,
+            skewed(j, s.a, 0) || skewed(j, s.b, 1) || s.N % 8 != 0,
+            j.given->device->matrix(s.b.type),
+            j.given->device,
+            j.in_one_order()};
   }
   static void record_tiles(const matmul_job& j, recording& r) {
-    const auto c = best(j);
-    record_tile(j, r, *c.tile, c.split);
+    const auto c = best(j, r.considered());
+    record_tile(j, r, *c.variant, c.cost);
   }
   static void record_tile(const matmul_job& j, recording& r, const matmul_khr_tile& tile, matmul_split::choice split) {
     const matmul_shape& s = j.s;

@@ -38,16 +38,17 @@ template <class P> struct kernel<op::matmul, P, kernels::portable> {
   static bool record_as(const launch& l, recording& r, const matmul_tile& t, std::int64_t parts) {
     const matmul_job j(l);
     if (j.s.M <= gemv_rows) return false;
-    record_tile(j, r, t, t.split(j.s.M, j.s.N, j.s.K, j.s.batches(), *l.device, parts));
+    record_tile(j, r, t, t.split(problem(j), parts));
     return true;
   }
 
  private:
   static constexpr std::int64_t few_units = 8;  // drivers that run on processors compile straight code slowly and gain nothing from it
 
+  static matmul_problem problem(const matmul_job& j) { return {j.s.M, j.s.N, j.s.K, j.s.batches(), j.given->device, j.in_one_order()}; }
   static void record_tiles(const matmul_job& j, recording& r) {
-    const auto c = matmul_tile_choice::of(j.s.M, j.s.N, j.s.K, j.s.batches(), *j.given->device, j.in_one_order());
-    record_tile(j, r, *c.tile, c.split);
+    const auto c = choose_kernel(matmul_tile::all, problem(j), r.considered());
+    record_tile(j, r, *c.variant, c.cost);
   }
   static void record_tile(const matmul_job& j, recording& r, const matmul_tile& t, matmul_split::choice split) {
     const matmul_shape& s = j.s;

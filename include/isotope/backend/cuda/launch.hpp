@@ -18,6 +18,7 @@
 #include "../../core/op_info.hpp"
 #include "../../core/step.hpp"
 #include "../../core/target.hpp"
+#include "../../plan/choose_kernel.hpp"
 #include "../../plan/report/launch_row.hpp"
 #include "../queue/hazards.hpp"
 #include "limits.hpp"
@@ -143,12 +144,13 @@ struct dispatch {
   /// the ranges `early`, which it reads before.
   bool starts_early = false;
   std::vector<range> early;
-  std::string_view set;              // the kernel set that runs
-  std::string_view reason{};         // why a faster set does not run; empty: there is none
-  std::string_view matrices{};       // formats that tensor cores take; empty: they are not used
-  std::int32_t step = -1;            // index of the plan's step
-  std::int32_t joined = -1;          // another step that it does, too; -1: none
-  std::vector<std::int32_t> also{};  // further ones
+  std::string_view set;                          // the kernel set that runs
+  std::string_view reason{};                     // why a faster set does not run; empty: there is none
+  std::vector<considered_variant> considered{};  // the variants among which it was chosen
+  std::string_view matrices{};                   // formats that tensor cores take; empty: they are not used
+  std::int32_t step = -1;                        // index of the plan's step
+  std::int32_t joined = -1;                      // another step that it does, too; -1: none
+  std::vector<std::int32_t> also{};              // further ones
 
   /// The block sizes that a sweep over `swept` tries: the kernel's own choice and what `swept` becomes here, ascending, without duplicates.
   std::vector<std::int32_t> launch_sizes(std::span<const std::int32_t> swept) const {
@@ -174,6 +176,7 @@ inline std::vector<launch_row> launch_rows(std::span<const dispatch> all, std::s
                     .also = d.also,
                     .set = d.set,
                     .reason = d.reason,
+                    .considered = d.considered,
                     .code = d.function,
                     .groups = {d.count.x, d.count.y, d.count.z},
                     .invocations = d.count.threads,
@@ -202,6 +205,9 @@ class code_store {
 class recording {
  public:
   recording(constant_store& constants, code_store& code) : constants_(constants), code_(code) {}
+
+  /// For choose_kernel: the variants among which the dispatch that is added next was chosen.
+  std::vector<considered_variant>* considered() { return considered_.clear(), &considered_; }
 
   /// Adds a launch of a function with one argument, a struct that device code declares, too.
   template <class Arguments>
@@ -246,6 +252,7 @@ class recording {
   std::int32_t launch_size = -1;  // threads per block where a kernel allows any number; -1: the kernel's own choice
 
  private:
+  std::vector<considered_variant> considered_;
   constant_store& constants_;
   code_store& code_;
 
@@ -254,6 +261,7 @@ class recording {
     d.writes = std::move(writes);
     d.set = set;
     d.reason = reason;
+    d.considered = std::exchange(considered_, {});
     d.step = step;
     dispatches.push_back(std::move(d));
     return dispatches.back();

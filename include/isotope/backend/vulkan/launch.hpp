@@ -17,6 +17,7 @@
 #include "../../core/op_info.hpp"
 #include "../../core/step.hpp"
 #include "../../core/target.hpp"
+#include "../../plan/choose_kernel.hpp"
 #include "../../plan/report/launch_row.hpp"
 #include "../queue/hazards.hpp"
 #include "launch_size.hpp"
@@ -84,11 +85,12 @@ struct dispatch {
   groups count;
   std::uint32_t default_invocations = 0;  // the workgroup size that the kernel chose; constant 0 is the one that is used
   std::vector<range> reads, writes;
-  std::string_view set;       // the kernel set that runs
-  std::string_view reason{};  // why a faster set does not run; empty: there is none
-  std::int32_t step = -1;     // index of the plan's step
-  std::int32_t joined = -1;   // another step that it does, too; -1: none
-  float oscillation = -1;     // of the step's weight; -1: not known
+  std::string_view set;                          // the kernel set that runs
+  std::vector<considered_variant> considered{};  // the variants among which it was chosen
+  std::string_view reason{};                     // why a faster set does not run; empty: there is none
+  std::int32_t step = -1;                        // index of the plan's step
+  std::int32_t joined = -1;                      // another step that it does, too; -1: none
+  float oscillation = -1;                        // of the step's weight; -1: not known
 
   std::uint32_t invocations() const { return specialization.words().empty() ? 0 : specialization.words()[0]; }
   /// The workgroup sizes that a sweep over `swept` tries: the kernel's own choice and what `swept` becomes here, ascending, without duplicates.
@@ -116,6 +118,7 @@ inline std::vector<launch_row> launch_rows(std::span<const dispatch> all, std::s
                     .joined = d.joined,
                     .set = d.set,
                     .reason = d.reason,
+                    .considered = d.considered,
                     .code = d.code->name,
                     .groups = {d.count.x, d.count.y, d.count.z},
                     .invocations = d.invocations(),
@@ -147,6 +150,9 @@ class recording {
  public:
   recording(constant_store& const_pool, shader_store& shaders) : const_pool_(const_pool), shaders_(shaders) {}
 
+  /// For choose_kernel: the variants among which the dispatch that is added next was chosen.
+  std::vector<considered_variant>* considered() { return considered_.clear(), &considered_; }
+
   /// Adds a dispatch of `code`. `push` is a struct with the layout of the shader's push constants (scalar layout), at most 128 bytes.
   template <class Push>
   dispatch& add(const shader& code, constants specialization, const Push& push, groups count, std::vector<range> reads,
@@ -167,6 +173,7 @@ class recording {
     d.writes = std::move(writes);
     d.set = set;
     d.reason = reason;
+    d.considered = std::exchange(considered_, {});
     d.step = step;
     d.joined = joined;
     d.oscillation = oscillation;
@@ -195,6 +202,7 @@ class recording {
   std::int32_t launch_size = -1;  // invocations per workgroup where a kernel allows any number; -1: the kernel's own choice
 
  private:
+  std::vector<considered_variant> considered_;
   constant_store& const_pool_;
   shader_store& shaders_;
 };

@@ -37,6 +37,25 @@ inline std::string totals_to_text(const plan_view& p) {
          "\n# arena\t" + std::to_string(p.totals.bytes) + "\tparameters " + std::to_string(p.totals.parameters) + '\n';
 }
 
+/// The variants among which kernels were chosen, a line each: `# variant`, the steps of the plan, the name, the predicted microseconds (-: it does not fit), and
+/// `chosen`, the condition that rules it out, or - where it takes longer. Steps that were given the same ones share lines.
+inline std::string variants_to_text(std::span<const launch_row> all) {
+  std::string r;
+  for (auto l = all.begin(); l != all.end(); ++l) {
+    const auto same = [&](const launch_row& o) { return o.considered == l->considered; };
+    if (l->considered.empty() || std::any_of(all.begin(), l, same)) continue;
+    std::string steps;
+    for (auto o = l; o != all.end(); ++o)
+      if (same(*o)) steps += (steps.empty() ? "" : ",") + std::to_string(o->step);
+    for (const considered_variant& v : l->considered) {
+      const std::string time = v.unfit.empty() ? std::to_string(1e6 * v.seconds) : "-";
+      const std::string_view said = v.chosen ? "chosen" : v.unfit.empty() ? "-" : v.unfit;
+      r += "# variant\t" + steps + '\t' + v.name + '\t' + time + '\t' + std::string(said) + '\n';
+    }
+  }
+  return r;
+}
+
 /// Columns: step of the plan (-: the copy of the outputs to the host), op, fused body, kernel set, why not the wanted one (-: it is), common or -,
 /// shape and format of the first output, its region, offset and bytes, scratch bytes, floating-point operations (flops_of); shader, workgroups,
 /// invocations of each, required subgroup size (-: any), bytes in the ranges read and written, formats of operands and sums on matrix units (-: not used),
@@ -84,7 +103,7 @@ inline std::string dispatch_report(const plan_view& p, std::span<const launch_ro
   for (const auto& [set, n] : counts) r += '\t' + std::string(set) + ' ' + std::to_string(n);
   const auto host = std::count(launched.begin(), launched.end(), false);
   if (a8 > 0) r += "\ta8 " + std::to_string(a8);
-  return r + "\tcommon " + std::to_string(decomposed) + "\thost " + std::to_string(host) + '\n' + totals_to_text(p);
+  return r + "\tcommon " + std::to_string(decomposed) + "\thost " + std::to_string(host) + '\n' + variants_to_text(all) + totals_to_text(p);
 }
 
 }  // namespace isotope

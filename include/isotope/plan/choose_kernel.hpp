@@ -1,0 +1,63 @@
+#pragma once
+/// Chooses among the variants of a kernel: the cheapest of those that fit, by predicted time.
+#include <concepts>
+#include <cstddef>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace isotope {
+
+/// What was said of one variant when a kernel was chosen.
+struct considered_variant {
+  std::string name;
+  double seconds = 0;           // predicted; 0 where it does not fit
+  std::string_view unfit = {};  // the first condition that rules it out; empty: it fits
+  bool chosen = false;
+  friend bool operator==(const considered_variant&, const considered_variant&) = default;
+};
+
+/// A variant of a kernel: a tile, a cluster, an algorithm. A problem holds the sizes of a step and what the device has.
+///
+///   std::string_view unfit(problem) const;   // the first condition that rules it out; empty: it fits
+///   cost cost_of(problem) const;             // with the predicted `seconds`, and what else follows, such as the parts of K
+///   std::string name(cost) const;            // for reports
+template <class V, class Problem>
+concept KernelVariant = requires(const V& v, const Problem& p) {
+  { v.unfit(p) } -> std::convertible_to<std::string_view>;
+  { v.cost_of(p).seconds } -> std::convertible_to<double>;
+  { v.name(v.cost_of(p)) } -> std::convertible_to<std::string>;
+};
+
+template <class V, class Cost> struct kernel_choice {
+  const V* variant = nullptr;  // null: none fits
+  Cost cost{};
+};
+
+/// Returns the cheapest variant that fits; of equal ones, the first in the list.
+/// @param variants    must outlive the choice
+/// @param considered  gets an entry for each variant; null: nobody asks
+template <std::ranges::forward_range Variants, class Problem> requires KernelVariant<std::ranges::range_value_t<Variants>, Problem>
+constexpr auto choose_kernel(const Variants& variants, const Problem& p, std::vector<considered_variant>* considered = nullptr) {
+  using V = std::ranges::range_value_t<Variants>;
+  kernel_choice<V, decltype(std::declval<const V&>().cost_of(p))> best;
+  std::size_t at = 0;
+  for (const V& v : variants) {
+    const std::string_view unfit = v.unfit(p);
+    if (!unfit.empty()) {
+      if (considered != nullptr) considered->push_back({v.name({}), 0, unfit});
+      continue;
+    }
+    const auto cost = v.cost_of(p);
+    if (considered != nullptr) considered->push_back({v.name(cost), cost.seconds});
+    if (best.variant != nullptr && !(cost.seconds < best.cost.seconds)) continue;
+    best = {&v, cost};
+    if (considered != nullptr) at = considered->size() - 1;
+  }
+  if (considered != nullptr && best.variant != nullptr) (*considered)[at].chosen = true;
+  return best;
+}
+
+}  // namespace isotope
