@@ -113,12 +113,14 @@ TEST(cuda_diagnostics, switches_reach_the_kernels) {
   o.diagnose.no_matrix_units = true;
   o.diagnose.no_library = true;
   o.diagnose.launch_size = 64;
+  o.diagnose.variant = "64 x 64";
   const auto d = isotope_test::there(device<f32>::open(o));
   EXPECT_EQ(d->limits().switches.split_k, 3u);
   EXPECT_FALSE(d->limits().blas);
   EXPECT_FALSE(d->limits().tensor_cores());
   EXPECT_FALSE(d->limits().hopper());
   EXPECT_EQ(d->launch_size(), 64);
+  EXPECT_EQ(d->limits().switches.variant, "64 x 64");
 }
 TEST(cuda_diagnostics, blocks_of_any_size_give_the_same_bits) {
   auto plain = loaded();

@@ -41,23 +41,33 @@ TEST(choose_kernel, takes_the_first_of_equally_fast_ones) {
   static_assert(choose_kernel(alike, tile::problem{128, 128}).variant == &alike[0]);
 }
 TEST(choose_kernel, takes_none_where_none_fits) {
-  std::vector<considered_variant> said;
+  isotope::kernel_choices said;
   EXPECT_EQ(choose_kernel(tiles, tile::problem{1024, 16}, &said).variant, nullptr);
-  ASSERT_EQ(said.size(), 3u);
-  for (const auto& v : said) EXPECT_FALSE(v.chosen);
+  ASSERT_EQ(said.all.size(), 3u);
+  for (const auto& v : said.all) EXPECT_FALSE(v.chosen);
 }
 TEST(choose_kernel, says_what_it_considered) {
-  std::vector<considered_variant> said;
+  isotope::kernel_choices said;
   choose_kernel(tiles, tile::problem{96, 64}, &said);
   const std::vector<considered_variant> wanted = {
       {"128", 0, "it is too wide"}, {"64, 2 tiles", 4, {}, false}, {"32, 3 tiles", 3, {}, true}};
-  EXPECT_EQ(said, wanted);
+  EXPECT_EQ(said.all, wanted);
+}
+TEST(choose_kernel, takes_the_one_that_is_asked_for_where_it_fits) {
+  for (const auto& [wanted, size] : {std::pair<const char*, int>{"64", 64}, {"128", 32}, {"7", 32}}) {
+    isotope::kernel_choices asked{.wanted = wanted};
+    EXPECT_EQ(choose_kernel(tiles, tile::problem{96, 64}, &asked).variant->size, size) << wanted;
+    for (const auto& v : asked.all) EXPECT_EQ(v.chosen, v.name.starts_with(std::to_string(size))) << v.name;
+  }
 }
 TEST(choose_kernel, reports_steps_that_were_given_the_same_variants_once) {
   std::vector<isotope::launch_row> rows(4);
   for (int k = 0; k < 4; ++k) rows[std::size_t(k)].step = k;
-  for (const int k : {0, 2}) choose_kernel(tiles, tile::problem{96, 64}, &rows[std::size_t(k)].considered);
-  choose_kernel(tiles, tile::problem{32, 32}, &rows[3].considered);
+  for (const auto& [k, p] : {std::pair<int, tile::problem>{0, {96, 64}}, {2, {96, 64}}, {3, {32, 32}}}) {
+    isotope::kernel_choices said;
+    choose_kernel(tiles, p, &said);
+    rows[std::size_t(k)].considered = said.all;
+  }
   EXPECT_EQ(isotope::variants_to_text(rows),
             "# variant\t0,2\t128\t-\tit is too wide\n"
             "# variant\t0,2\t64, 2 tiles\t4000000.000000\t-\n"

@@ -188,6 +188,19 @@ TEST(vulkan_diagnostics, every_switch_changes_the_report_as_it_says) {
   EXPECT_EQ(recorded_report({.no_f16_matrices = true}), plain) << "bf16 programs do not use them";
   EXPECT_EQ(recorded_report({.split_k = 1}).find("matmul_reduce"), std::string::npos);
   EXPECT_NE(recorded_report({.split_k = 2}).find("matmul_reduce"), std::string::npos);
+  const auto chosen = [](const std::string& report, const std::string& tile) {
+    std::size_t of_tile = 0, all = 0;
+    for (std::size_t at = 0; (at = report.find("# variant\t", at)) != report.npos; ++at) {
+      const std::string line = report.substr(at, report.find('\n', at) - at);
+      if (line.ends_with("\tchosen")) ++all, of_tile += line.find("\t" + tile) != line.npos ? 1u : 0u;
+    }
+    return std::pair(of_tile, all);
+  };
+  const std::string tile = "64 x 64";
+  const auto asked = chosen(recorded_report({.variant = tile}), tile);
+  EXPECT_GT(asked.second, 0u) << plain;
+  EXPECT_EQ(asked.first, asked.second);
+  EXPECT_LT(chosen(plain, tile).first, asked.first);
 }
 
 }  // namespace diagnostics_test

@@ -36,27 +36,39 @@ template <class V, class Cost> struct kernel_choice {
   Cost cost{};
 };
 
+/// What a choice leaves behind, and what it is asked for.
+struct kernel_choices {
+  std::string wanted = {};  // take the variant whose name begins so, where there is one that fits; empty: the cheapest
+  std::vector<considered_variant> all = {};
+};
+
 /// Returns the cheapest variant that fits; of equal ones, the first in the list.
-/// @param variants    must outlive the choice
-/// @param considered  gets an entry for each variant; null: nobody asks
+/// @param variants  must outlive the choice
+/// @param record    gets an entry for each variant; null: nobody asks
 template <std::ranges::forward_range Variants, class Problem> requires KernelVariant<std::ranges::range_value_t<Variants>, Problem>
-constexpr auto choose_kernel(const Variants& variants, const Problem& p, std::vector<considered_variant>* considered = nullptr) {
+constexpr auto choose_kernel(const Variants& variants, const Problem& p, kernel_choices* record = nullptr) {
   using V = std::ranges::range_value_t<Variants>;
   kernel_choice<V, decltype(std::declval<const V&>().cost_of(p))> best;
   std::size_t at = 0;
+  bool found = false;  // the wanted one
   for (const V& v : variants) {
     const std::string_view unfit = v.unfit(p);
     if (!unfit.empty()) {
-      if (considered != nullptr) considered->push_back({v.name({}), 0, unfit});
+      if (record != nullptr) record->all.push_back({v.name({}), 0, unfit});
       continue;
     }
     const auto cost = v.cost_of(p);
-    if (considered != nullptr) considered->push_back({v.name(cost), cost.seconds});
-    if (best.variant != nullptr && !(cost.seconds < best.cost.seconds)) continue;
-    best = {&v, cost};
-    if (considered != nullptr) at = considered->size() - 1;
+    bool better = best.variant == nullptr || cost.seconds < best.cost.seconds;
+    if (record != nullptr) {
+      record->all.push_back({v.name(cost), cost.seconds});
+      const bool wanted = !record->wanted.empty() && record->all.back().name.starts_with(record->wanted);
+      better = wanted || (better && !found);
+      found = found || wanted;
+      if (better) at = record->all.size() - 1;
+    }
+    if (better) best = {&v, cost};
   }
-  if (considered != nullptr && best.variant != nullptr) (*considered)[at].chosen = true;
+  if (record != nullptr && best.variant != nullptr) record->all[at].chosen = true;
   return best;
 }
 

@@ -51,7 +51,7 @@ struct matmul_hopper_choice {
   std::int64_t threads() const { return columns == 256 ? 384 : 512; }
 
   /// The cheapest choice. @param considered  as in choose_kernel
-  static matmul_hopper_choice of(const problem& p, std::vector<considered_variant>* considered = nullptr);
+  static matmul_hopper_choice of(const problem& p, kernel_choices* considered = nullptr);
   /// The cheapest choice of that tile.
   static matmul_hopper_choice of(const problem& p, std::int32_t columns, std::int32_t cluster) {
     matmul_hopper_choice best;
@@ -95,7 +95,7 @@ struct matmul_hopper_variant {
 };
 inline constexpr std::array<matmul_hopper_variant, 6> matmul_hopper_variants{{{256, 2}, {256, 1}, {192, 2}, {192, 1}, {128, 2}, {128, 1}}};
 
-inline matmul_hopper_choice matmul_hopper_choice::of(const problem& p, std::vector<considered_variant>* considered) {
+inline matmul_hopper_choice matmul_hopper_choice::of(const problem& p, kernel_choices* considered) {
   return choose_kernel(matmul_hopper_variants, p, considered).cost;
 }
 

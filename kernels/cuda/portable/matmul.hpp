@@ -97,7 +97,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
   };
   static constexpr std::array<variant, 5> variants{
       {{&simt_tiles[0], false}, {&simt_tiles[1], false}, {&simt_tiles[2], false}, {&whole_tiles[0], true}, {&whole_tiles[1], true}}};
-  static auto choose(const matmul_job& j, std::vector<considered_variant>* considered = nullptr) {
+  static auto choose(const matmul_job& j, kernel_choices* considered = nullptr) {
     return choose_kernel(variants, j, considered);
   }
   static bool is_whole(const matmul_tile& t) { return &t == &whole_tiles[0] || &t == &whole_tiles[1]; }

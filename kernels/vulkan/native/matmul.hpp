@@ -39,7 +39,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
   static bool record_after(const earlier_step& norm, const launch& l, recording& r) { return gemm_after_norm::record<P>(norm, l, r, few); }
 
   /// Returns the fastest tile for a gemm of a format that the device has matrices for.
-  static auto best(const matmul_job& j, std::vector<considered_variant>* considered = nullptr) {
+  static auto best(const matmul_job& j, kernel_choices* considered = nullptr) {
     return choose_kernel(matmul_khr_tile::all, problem(j), considered);
   }
   /// Records the gemm of 16-bit operands with the caller's tile, in `parts` parts of K (0: by cost). Returns false if the device or the gemm does not

@@ -329,6 +329,7 @@ class context {
     switches.large_kernels = o.diagnose.large_kernels;
     switches.split_k = o.diagnose.split_k;
     switches.launch_size = o.diagnose.launch_size;
+    switches.variant = o.diagnose.variant;
     if (const auto n = switches.launch_size; n != -1 && (n < 1 || n > physical_.limits.threads))
       return fail(errc::invalid_argument, "blocks of " + std::to_string(n) + " threads", "cuda",
                   physical_.name + " takes 1 to " + std::to_string(physical_.limits.threads));

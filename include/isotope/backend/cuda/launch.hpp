@@ -207,7 +207,9 @@ class recording {
   recording(constant_store& constants, code_store& code) : constants_(constants), code_(code) {}
 
   /// For choose_kernel: the variants among which the dispatch that is added next was chosen.
-  std::vector<considered_variant>* considered() { return considered_.clear(), &considered_; }
+  kernel_choices* considered() { return choices_.all.clear(), &choices_; }
+  /// Asks for a variant, as in kernel_choices.
+  void want(std::string_view variant) { choices_.wanted = variant; }
 
   /// Adds a launch of a function with one argument, a struct that device code declares, too.
   template <class Arguments>
@@ -252,7 +254,7 @@ class recording {
   std::int32_t launch_size = -1;  // threads per block where a kernel allows any number; -1: the kernel's own choice
 
  private:
-  std::vector<considered_variant> considered_;
+  kernel_choices choices_;
   constant_store& constants_;
   code_store& code_;
 
@@ -261,7 +263,7 @@ class recording {
     d.writes = std::move(writes);
     d.set = set;
     d.reason = reason;
-    d.considered = std::exchange(considered_, {});
+    d.considered = std::exchange(choices_.all, {});
     d.step = step;
     dispatches.push_back(std::move(d));
     return dispatches.back();

@@ -29,6 +29,7 @@ inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernel
                                     constant_store& constants, code_store& code) {
   recording r(constants, code);
   r.launch_size = device.switches.launch_size;
+  r.want(device.switches.variant);
   late_resolver late(p);
   late.set(sizes);
   std::vector<view> views;

@@ -266,6 +266,7 @@ class context {
     switches.no_auto_wide = options.diagnose.no_auto_wide;
     switches.force_wide = options.diagnose.force_wide;
     switches.launch_size = options.diagnose.launch_size;
+    switches.variant = options.diagnose.variant;
     if (const auto n = switches.launch_size; n != -1 && (n < 1 || n > std::int32_t(physical_.limits.invocations)))
       return fail(errc::invalid_argument, "workgroups of " + std::to_string(n) + " invocations", "vulkan",
                   physical_.name + " takes 1 to " + std::to_string(physical_.limits.invocations));

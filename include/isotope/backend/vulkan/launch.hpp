@@ -151,7 +151,9 @@ class recording {
   recording(constant_store& const_pool, shader_store& shaders) : const_pool_(const_pool), shaders_(shaders) {}
 
   /// For choose_kernel: the variants among which the dispatch that is added next was chosen.
-  std::vector<considered_variant>* considered() { return considered_.clear(), &considered_; }
+  kernel_choices* considered() { return choices_.all.clear(), &choices_; }
+  /// Asks for a variant, as in kernel_choices.
+  void want(std::string_view variant) { choices_.wanted = variant; }
 
   /// Adds a dispatch of `code`. `push` is a struct with the layout of the shader's push constants (scalar layout), at most 128 bytes.
   template <class Push>
@@ -173,7 +175,7 @@ class recording {
     d.writes = std::move(writes);
     d.set = set;
     d.reason = reason;
-    d.considered = std::exchange(considered_, {});
+    d.considered = std::exchange(choices_.all, {});
     d.step = step;
     d.joined = joined;
     d.oscillation = oscillation;
@@ -202,7 +204,7 @@ class recording {
   std::int32_t launch_size = -1;  // invocations per workgroup where a kernel allows any number; -1: the kernel's own choice
 
  private:
-  std::vector<considered_variant> considered_;
+  kernel_choices choices_;
   constant_store& const_pool_;
   shader_store& shaders_;
 };

@@ -77,6 +77,7 @@ inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernel
                                     constant_store& const_pool, shader_store& shaders, const weight_scores* scores = nullptr) {
   recording r(const_pool, shaders);
   r.launch_size = device.switches.launch_size;
+  r.want(device.switches.variant);
   late_resolver late(p);
   late.set(sizes);
   const auto after = [&](std::size_t i) {  // the next step of an active phase
