@@ -12,7 +12,7 @@ struct kernel_switches {
   bool large_kernels = false;      // never use kernels that only small matmuls have
   std::uint32_t split_k = 0;       // into how many parts matmuls split K; 0: chosen by size
   std::int32_t launch_size = -1;   // threads per block where a kernel allows any number; -1: the kernel's own choice
-  std::string variant;             // of kernels that have one whose name begins so; empty: the fastest by estimate
+  std::string variant = {};        // of kernels that have one whose name begins so; empty: the fastest by estimate
 };
 
 struct device_limits {

@@ -25,7 +25,7 @@ struct kernel_switches {
   bool no_auto_wide = false;            // round activations regardless of the weight's oscillation
   bool force_wide = false;              // never round activations
   std::int32_t launch_size = -1;        // invocations per workgroup where a kernel allows any number; -1: the kernel's own choice
-  std::string variant;                  // of kernels that have one whose name begins so; empty: the fastest by estimate
+  std::string variant = {};             // of kernels that have one whose name begins so; empty: the fastest by estimate
 };
 
 struct device_limits {
