@@ -1,7 +1,7 @@
-/// bench_variants [--rows N] [--random N] [--seconds S] [--no-library]: whether choose_kernel takes the fastest variant. The products of a training step of
+/// bench_variants [--rows N] [--random N] [--seconds S] [--no-library] [--all]: whether choose_kernel takes the fastest variant. The products of a training step of
 /// GPT-2 124M of N rows (4,096), then N products of random sizes (50): each runs as the library chooses, then with each variant that fits, and the
 /// line says how much longer the chosen one takes than the fastest. Times are the least of runs of a plan with this product alone, for S seconds (0.05)
-/// each, after as long a warm-up. --no-library: on cuda, without cuBLASLt, which takes products that have no epilogue.
+/// each, after as long a warm-up. --no-library: on cuda, without cuBLASLt, which takes products that have no epilogue. --all: every time of every variant.
 #include <isotope/isotope.hpp>
 #include <isotope/plan/dynamic.hpp>
 #include <isotope/selected.hpp>
@@ -51,7 +51,7 @@ std::vector<product> random_products(int count) {
   std::vector<product> all;
   for (int k = 0; k < count; ++k) {
     const auto u = iso::philox(1, std::uint64_t(k), 0, 0);
-    const auto size = [](std::uint32_t w) { return std::int64_t(8 * std::exp2(3 + 7 * double(iso::unit_interval(w)))); };
+    const auto size = [](std::uint32_t w) { return 8 * std::int64_t(std::exp2(3 + 7 * double(iso::unit_interval(w)))); };
     constexpr std::string_view orders[] = {"nt", "nn", "tn"};
     all.push_back({size(u[0]), size(u[1]), size(u[2]), orders[u[3] % 3]});
   }
@@ -106,6 +106,7 @@ int main(int argc, char** argv) {
   std::int64_t rows = 4096;
   int random = 50;
   double span = 0.05;
+  bool every = false;
   options o{.cache = std::getenv("ISOTOPE_CACHE") != nullptr ? std::getenv("ISOTOPE_CACHE") : ""};
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
@@ -113,6 +114,7 @@ int main(int argc, char** argv) {
     if (word == "--rows") rows = std::max(1, std::atoi(value()));
     else if (word == "--random") random = std::atoi(value());
     else if (word == "--seconds") span = std::atof(value());
+    else if (word == "--all") every = true;
     else if (word != "--no-library") return std::fprintf(stderr, "bench_variants: no flag '%s'\n", argv[i]), 2;
     [word](auto& x) {
       if constexpr (requires { x.diagnose.no_library; })
@@ -161,6 +163,9 @@ int main(int argc, char** argv) {
     const double own = r.seconds.at(tile_of(chosen->name)), ratio = own / fastest->second;
     std::printf("%-28s %9.2f us by %s (predicted %.2f), the fastest of %zu %9.2f us by %s: %.3f\n", r.of.text().c_str(), 1e6 * own,
                 chosen->name.c_str(), 1e6 * chosen->seconds, r.seconds.size(), 1e6 * fastest->second, fastest->first.c_str(), ratio);
+    for (const auto& v : r.usual.considered)
+      if (const auto t = r.seconds.find(tile_of(v.name)); every && t != r.seconds.end())
+        std::printf("  %9.2f us, predicted %9.2f, by %s\n", 1e6 * t->second, 1e6 * v.seconds, v.name.c_str());
     ++counted, above += ratio > 1.03 ? 1 : 0, worst = std::max(worst, ratio);
   }
   std::printf(

@@ -27,17 +27,17 @@ struct counting_device {
   }
 };
 
-/// Every reading of the clock is 50 ms after the one before, so a run of any probe takes 50 ms.
+/// With each plan that is loaded, a reading of the clock is 50 ms later after the one before, so a run of probe k takes k times 50 ms.
 constexpr double tick = 0.05;
-/// The probes of small steps have 64 and 73 of them.
-constexpr double launch = tick / 73, barrier = tick / 64 - launch;
+/// The first probe has one small step, the second 73 and the third 64, each of which waits for the one before.
+constexpr double launch = tick / 72, barrier = 2 * tick / 63 - launch;
 
 TEST(measure, reads_the_file_the_second_time_without_a_run) {
   auto device = isotope::device<T>::open({.threads = 2});
   ASSERT_TRUE(device.ok()) << device.error().line();
   int loads = 0, readings = 0;
   double now = 0;
-  const auto clock = [&] { return ++readings, now += tick; };
+  const auto clock = [&] { return ++readings, now += tick * loads; };
   const isotope::scratch_folder folder;
   const std::string path = folder.at("calib.json");
   const counting_device counting{*device, &loads};
@@ -47,7 +47,7 @@ TEST(measure, reads_the_file_the_second_time_without_a_run) {
   ASSERT_TRUE(first.ok()) << first.error().line();
   EXPECT_TRUE(first->measured_now);
   EXPECT_EQ(first->message, "");
-  EXPECT_EQ(loads, 15);
+  EXPECT_EQ(loads, 16);
   const int readings_of_probes = readings;
   EXPECT_GE(readings_of_probes, 2 * 3 * loads);
 
@@ -58,27 +58,28 @@ TEST(measure, reads_the_file_the_second_time_without_a_run) {
   EXPECT_EQ(second->figures.figures, first->figures.figures);
   EXPECT_EQ(second->figures.device, "a device");
   EXPECT_EQ(second->figures.format, "f32");
-  EXPECT_EQ(loads, 15);
+  EXPECT_EQ(loads, 16);
   EXPECT_EQ(readings, readings_of_probes);
 
-  // Each figure is an amount over a time: that of a run less that of a launch, and of what else the run does, but at least a twentieth of the run.
-  constexpr double work = tick - launch, of_two = work - (launch + barrier), least = tick / 20;
-  constexpr double macs = 12 * 64 * (256.0 * 257 / 2), elements = 1024 * 1024;
-  const double stream_small = (1 << 20) / work, stream_large = (64 << 20) / work;
+  // Each figure is an amount over a time: that of a run less that of a run of one small step, and of what else the run does.
+  const auto after = [](int probe, double besides = 0) { return (probe - 1) * tick - besides; };
+  constexpr double macs = 12 * 64 * (256.0 * 257 / 2), elements = 1024 * 1024, next = launch + barrier;
+  const double forward = after(9), stream_small = (1 << 20) / after(11), stream_large = (64 << 20) / after(12);
+  const double moved = 2 * 4 * elements / std::sqrt(stream_small * stream_large);
   const std::pair<quantity, double> wanted[] = {{quantity::launch, launch},
                                                 {quantity::barrier, barrier},
-                                                {quantity::round_trip, tick},
-                                                {quantity::product_small, 2 * 2.0 * 512 * 512 * 512 / of_two},
-                                                {quantity::product_large, 2.0 * 1024 * 1024 * 1024 / work},
-                                                {quantity::rows, 2 * 4.0 * 1024 * 8192 / of_two},
-                                                {quantity::rows_8, 2 * 4.0 * 1024 * 8192 / of_two},
-                                                {quantity::attention, 4 * macs / work},
-                                                {quantity::attention_grad, 10 * macs / least},
+                                                {quantity::round_trip, 4 * tick},
+                                                {quantity::product_small, 2 * 2.0 * 512 * 512 * 512 / after(5, next)},
+                                                {quantity::product_large, 2.0 * 1024 * 1024 * 1024 / after(6)},
+                                                {quantity::rows, 2 * 4.0 * 1024 * 8192 / after(7, next)},
+                                                {quantity::rows_8, 2 * 4.0 * 1024 * 8192 / after(8, next)},
+                                                {quantity::attention, 4 * macs / forward},
+                                                {quantity::attention_grad, 10 * macs / after(10, forward)},
                                                 {quantity::stream_small, stream_small},
                                                 {quantity::stream_large, stream_large},
-                                                {quantity::heavy, elements / least},
-                                                {quantity::random, elements / least},
-                                                {quantity::readback, 4.0 * 4096 * 1024 / least}};
+                                                {quantity::heavy, elements / after(13, moved)},
+                                                {quantity::random, elements / after(14, moved)},
+                                                {quantity::readback, 4.0 * 4096 * 1024 / (tick * 16 / 20)}};
   static_assert(std::size(wanted) == isotope::quantities);
   for (const auto& [q, value] : wanted) {
     const isotope::figure& f = first->figures[q];
@@ -90,7 +91,7 @@ TEST(measure, reads_the_file_the_second_time_without_a_run) {
   ASSERT_TRUE(other.ok()) << other.error().line();
   EXPECT_TRUE(other->measured_now);
   EXPECT_NE(other->message.find("another device, driver or library"), std::string::npos) << other->message;
-  EXPECT_EQ(loads, 30);
+  EXPECT_EQ(loads, 32);
 }
 
 }  // namespace measure_test

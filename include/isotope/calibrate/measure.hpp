@@ -20,7 +20,8 @@ namespace calibrate_detail {
 struct probe {
   enum class kind : std::uint8_t { product, attention, attention_grad, scale, whole, gelu, dropout, chain, apart } what;
   std::int64_t rows = 1, inner = 1, columns = 1;
-  int products = 1;  // that follow each other, each with a weight of its own: (inner, columns), (columns, inner) and so on
+  int products =
+      1;  // that follow each other, each with a weight of its own, as in nn::linear: (columns, inner), (inner, columns) and so on
 
   static constexpr std::array<std::string_view, 8> weights = {"w0", "w1", "w2", "w3", "w4", "w5", "w6", "w7"};
   static constexpr int heads = 12, head_size = 64, small_steps = 64;
@@ -30,7 +31,8 @@ struct probe {
       case kind::product: {
         auto x = s.param("x", {rows, inner}, init::ones);
         for (int k = 0; k < products; ++k)
-          x = matmul(x, s.param(weights[std::size_t(k)], k % 2 == 0 ? shape{inner, columns} : shape{columns, inner}, init::ones));
+          x = matmul(x,
+                     transpose(s.param(weights[std::size_t(k)], k % 2 == 0 ? shape{columns, inner} : shape{inner, columns}, init::ones)));
         return first(x);
       }
       case kind::attention:
@@ -114,11 +116,12 @@ result<calibration> measure_device(const Device& device, const Clock& clock, std
     return t ? std::max(*t, 1e-9) : 1.0;
   };
   const double element = double(size_of(T::precision::type));
-  const double chain = seconds({kind::chain}), apart = seconds({kind::apart});
-  c.measured(quantity::launch, apart / (probe::small_steps + 9));
-  c.measured(quantity::barrier, std::max(0.0, chain / probe::small_steps - apart / (probe::small_steps + 9)));
+  // Runs of one small step, of 73 that wait for few others, and of 64 that wait for each other. The first has what a run takes besides its steps.
+  const double none = seconds({kind::scale, 1, 64}), apart = seconds({kind::apart}), chain = seconds({kind::chain});
+  const double launch = std::max(0.0, apart - none) / (probe::small_steps + 8);
+  c.measured(quantity::launch, launch);
+  c.measured(quantity::barrier, std::max(0.0, (chain - none) / (probe::small_steps - 1) - launch));
   c.measured(quantity::round_trip, seconds({kind::scale, 1, 64}, true));
-  const double none = c[quantity::launch].value;
   const auto of = [&](double amount, const probe& p, double besides = 0) {
     const double t = seconds(p);
     return amount / std::max(t - none - besides, 0.05 * t);
@@ -126,7 +129,7 @@ result<calibration> measure_device(const Device& device, const Clock& clock, std
   // Several products, so that neither the wait for the host nor a cache that holds one weight makes a figure of them.
   const int several = Device::on_host ? 2 : 8;
   const auto of_several = [&](double amount, std::int64_t rows, std::int64_t inner, std::int64_t columns) {
-    const double besides = (several - 1) * (none + c[quantity::barrier].value);
+    const double besides = (several - 1) * (launch + c[quantity::barrier].value);
     return of(several * amount, {kind::product, rows, inner, columns, several}, besides);
   };
   const double small = of_several(2.0 * 512 * 512 * 512, 512, 512, 512);
