@@ -69,14 +69,14 @@ struct probe {
   }
 };
 
-/// Loads a probe and gives the least seconds of a run, of runs one after another. @error as the device reports
+/// Loads a probe and gives the least seconds of a run, of runs one after another. Nobody reads the results, so the parameters hold whatever their memory held.
+/// @error as the device reports
 template <Target T, class Device, class Clock>
 result<double> seconds_of(const Device& device, const Clock& clock, const probe& what, double budget, bool one_by_one = false) {
   auto plan = plan_inference<T>(what);
   if (!plan) return std::move(plan).error();
   auto s = device.load(*std::move(plan));
   if (!s) return std::move(s).error();
-  s->initialize(1);
   const auto timed = [&](int times) -> result<double> {
     const double began = clock();
     if (auto r = s->run_plan_times(0, times); !r) return r.error();
