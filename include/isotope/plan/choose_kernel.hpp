@@ -2,7 +2,6 @@
 /// Chooses among the variants of a kernel: the cheapest of those that fit, by predicted time.
 #include <concepts>
 #include <cstddef>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,11 +42,11 @@ struct kernel_choices {
 };
 
 /// Returns the cheapest variant that fits; of equal ones, the first in the list.
-/// @param variants  must outlive the choice
+/// @param variants  an array, which must outlive the choice
 /// @param record    gets an entry for each variant; null: nobody asks
 template <std::ranges::forward_range Variants, class Problem> requires KernelVariant<std::ranges::range_value_t<Variants>, Problem>
 constexpr auto choose_kernel(const Variants& variants, const Problem& p, kernel_choices* record = nullptr) {
-  using V = std::ranges::range_value_t<Variants>;
+  using V = typename Variants::value_type;
   kernel_choice<V, decltype(std::declval<const V&>().cost_of(p))> best;
   std::size_t at = 0;
   bool found = false;  // the wanted one
