@@ -1,9 +1,11 @@
-// Reads arbitrary bytes as a file of calibrations, and as one of ranked devices: they are ignored with a reason in one line, or give figures in range, or devices,
-// that read back the same.
+// Reads arbitrary bytes as a file of calibrations, as one of ranked devices, and as one of chosen variants of kernels: they are ignored with a reason in one line, or
+// give figures in range, devices, or choices, that read back the same.
 #include <cstddef>
 #include <cstdint>
+#include <isotope/backend/queue/choice_file.hpp>
 #include <isotope/calibrate/calibration_file.hpp>
 #include <isotope/calibrate/rank_file.hpp>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -29,11 +31,22 @@ void read_as_candidates(std::string_view bytes) {
   must(ranked.order.size() + ranked.refusals.size() == got.all.size());
   for (std::size_t k = 1; k < ranked.order.size(); ++k) must(ranked.order[k - 1].estimate.seconds() <= ranked.order[k].estimate.seconds());
 }
+/// `whole`: with the hash that such a file ends with.
+void read_as_choices(std::string_view bytes, bool whole) {
+  std::string file = "isotope choices 1\td\n" + std::string(bytes);
+  if (whole) file += (file.ends_with('\n') ? "hash\t" : "\nhash\t") + std::to_string(isotope::choice_file::hash_of(file)) + '\n';
+  std::istringstream in(file);
+  const isotope::choice_file got(in, "input", "d");
+  if (!got.ignored().empty()) return must(got.text() == "isotope choices 1\td\n" && got.ignored().find('\n') == got.ignored().npos);
+  std::istringstream again(got.text() + "hash\t" + std::to_string(isotope::choice_file::hash_of(got.text())) + '\n');
+  must(isotope::choice_file(again, "input", "d").text() == got.text());
+}
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   read_as_calibrations(bytes);
   read_as_candidates(bytes);
+  for (const bool whole : {false, true}) read_as_choices(bytes, whole);
   return 0;
 }

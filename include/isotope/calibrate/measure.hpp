@@ -11,6 +11,7 @@
 #include "../isotope.hpp"
 #include "../plan/dynamic.hpp"
 #include "calibration_file.hpp"
+#include "estimate.hpp"
 
 namespace isotope {
 
@@ -127,18 +128,19 @@ result<calibration> measure_device(const Device& device, const Clock& clock, std
     return amount / std::max(t - none - besides, 0.05 * t);
   };
   // Several products, so that neither the wait for the host nor a cache that holds one weight makes a figure of them.
-  const int several = Device::on_host ? 2 : 8;
-  const auto of_several = [&](double amount, std::int64_t rows, std::int64_t inner, std::int64_t columns) {
-    const double besides = (several - 1) * (launch + c[quantity::barrier].value);
-    return of(several * amount, {kind::product, rows, inner, columns, several}, besides);
+  const auto of_products = [&](int n, double amount, std::int64_t rows, std::int64_t inner, std::int64_t columns) {
+    const double besides = (n - 1) * (launch + c[quantity::barrier].value);
+    return of(n * amount, {kind::product, rows, inner, columns, n}, besides);
   };
-  const double small = of_several(2.0 * 512 * 512 * 512, 512, 512, 512);
+  const int several = Device::on_host ? 2 : 8;
+  const double small = of_products(several, 2.0 * 512 * 512 * 512, 512, 512, 512);
   c.measured(quantity::product_small, small);
   std::int64_t side = 1024;
   while (side < 4096 && 2.0 * 8 * double(side * side * side) < small * budget * 4) side *= 2;
-  c.measured(quantity::product_large, std::max(small, of(2.0 * double(side * side * side), {kind::product, side, side, side})));
-  c.measured(quantity::rows, of_several(element * 1024 * 8192, 1, 1024, 8192));
-  c.measured(quantity::rows_8, of_several(element * 1024 * 8192, 8, 1024, 8192));
+  c.measured(quantity::product_large,
+             std::max(small, of_products(Device::on_host ? 1 : 8, 2.0 * double(side * side * side), side, side, side)));
+  c.measured(quantity::rows, of_products(several, element * 1024 * 8192, 1, 1024, 8192));
+  c.measured(quantity::rows_8, of_products(several, element * 1024 * 8192, 8, 1024, 8192));
   const std::int64_t B = side > 1024 ? 8 : 1, S = side > 1024 ? 1024 : 256;
   const double macs = double(B * probe::heads * probe::head_size) * (double(S) * double(S + 1) / 2);
   const double forward = of(4 * macs, {kind::attention, B, S});
@@ -147,9 +149,9 @@ result<calibration> measure_device(const Device& device, const Clock& clock, std
   const auto stream = [&](std::int64_t bytes) { return of(double(bytes), {kind::scale, bytes / 2 / std::int64_t(element) / 1024, 1024}); };
   c.measured(quantity::stream_small, stream(1 << 20));
   c.measured(quantity::stream_large, stream(64 << 20));
-  constexpr std::int64_t rows = 1024;
+  constexpr std::int64_t rows = Device::on_host ? 1024 : 8192;
   const double elements = double(rows * 1024);
-  const double moved = 2 * element * elements / std::sqrt(c[quantity::stream_small].value * c[quantity::stream_large].value);
+  const double moved = 2 * element * elements / calibrate_detail::stream(c, 2 * element * elements);
   c.measured(quantity::heavy, of(elements, {kind::gelu, rows, 1024}, moved));
   c.measured(quantity::random, of(elements, {kind::dropout, rows, 1024}, moved));
   // The same step twice, of whose result the host gets one row or all.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <istream>
 #include <map>
 #include <string>
 #include <utility>
@@ -19,12 +20,10 @@ class choice_file {
   choice_file() = default;
   /// Reads the file; `path` empty: choices are only kept in memory. A file with another key or a broken line is ignored as a whole, and replaced by `save`.
   choice_file(std::string path, std::string key) : path_(std::move(path)), key_(std::move(key)) {
-    if (const std::string why = read(); !why.empty()) {
-      ignored_ = path_ + " is ignored and will be replaced: " + why;
-      choices_.clear();
-      changed_ = true;
-    }
+    if (std::ifstream in(path_); !path_.empty() && in) take(in);
   }
+  /// The same, of what a file at `path` would hold.
+  choice_file(std::istream& in, std::string path, std::string key) : path_(std::move(path)), key_(std::move(key)) { take(in); }
 
   /// The variant that was chosen; null: none was.
   const std::string* find(const std::string& signature) const {
@@ -67,6 +66,12 @@ class choice_file {
     return true;
   }
 
+  /// What `save` writes, without the line of the hash.
+  std::string text() const {
+    std::string all = header() + "\n";
+    for (const auto& [signature, variant] : choices_) all += signature + "\t" + variant + "\n";
+    return all;
+  }
   /// FNV-1a (Fowler, Noll & Vo 1991). It detects files that were cut or changed.
   static std::uint64_t hash_of(const std::string& text) {
     std::uint64_t h = 0xcbf29ce484222325u;
@@ -80,16 +85,16 @@ class choice_file {
   bool changed_ = false;
 
   std::string header() const { return "isotope choices 1\t" + key_; }
-  std::string text() const {
-    std::string all = header() + "\n";
-    for (const auto& [signature, variant] : choices_) all += signature + "\t" + variant + "\n";
-    return all;
+  void take(std::istream& in) {
+    const std::string why = read(in);
+    if (why.empty()) return;
+    ignored_ = path_ + " is ignored and will be replaced: " + why;
+    choices_.clear();
+    changed_ = true;
   }
-  /// Returns why the file cannot be used; empty: it can, or there is none.
-  std::string read() {
-    std::ifstream in(path_);
+  /// Returns why the file cannot be used; empty: it can.
+  std::string read(std::istream& in) {
     std::string line, hash;
-    if (path_.empty() || !in) return {};
     if (!std::getline(in, line) || line != header()) return "it was made for another device, driver or library";
     while (std::getline(in, line)) {
       const auto tab = line.find('\t');
