@@ -67,6 +67,7 @@ TEST(cuda_driver_table, numbers_are_those_of_the_header) {
   same(status::illegal_address, CUDA_ERROR_ILLEGAL_ADDRESS);
   same(status::launch_out_of_resources, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
   same(status::launch_timeout, CUDA_ERROR_LAUNCH_TIMEOUT);
+  same(status::peer_access_already_enabled, CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
   same(status::context_destroyed, CUDA_ERROR_CONTEXT_IS_DESTROYED);
   same(status::assertion, CUDA_ERROR_ASSERT);
   same(status::illegal_instruction, CUDA_ERROR_ILLEGAL_INSTRUCTION);

@@ -59,6 +59,7 @@ enum class status : int {
   illegal_address = 700,
   launch_out_of_resources = 701,
   launch_timeout = 702,
+  peer_access_already_enabled = 704,
   context_destroyed = 709,
   assertion = 710,
   illegal_instruction = 715,
@@ -153,6 +154,8 @@ struct driver_table {
   call<context_handle> push_context = nullptr;
   call<context_handle*> pop_context = nullptr;
   call<device_handle*> context_device = nullptr;
+  call<int*, device_handle, device_handle> can_access_peer = nullptr;
+  call<context_handle, unsigned> enable_peer_access = nullptr;
   call<std::size_t*, std::size_t*> memory_info = nullptr;
   call<device_address*, std::size_t> allocate = nullptr;
   call<device_address> free = nullptr;
@@ -202,7 +205,8 @@ struct driver_table {
     return begin_capture != nullptr && end_capture != nullptr && add_graph_node != nullptr && graph_nodes != nullptr &&
            graph_edges != nullptr && node_type != nullptr && kernel_node_of != nullptr && copy_node_attributes != nullptr;
   }
-  /// Calls each(entry point, name, whether it is needed on every device). The others are for cuBLASLt and for tensor maps.
+  /// Calls each(entry point, name, whether it is needed on every device). The others are for cuBLASLt, for tensor maps and for
+  /// memory of other devices.
   template <class Each> void for_each(const Each& each) {
     each(init, "cuInit", true);
     each(driver_version, "cuDriverGetVersion", true);
@@ -218,6 +222,8 @@ struct driver_table {
     each(push_context, "cuCtxPushCurrent", true);
     each(pop_context, "cuCtxPopCurrent", true);
     each(context_device, "cuCtxGetDevice", true);
+    each(can_access_peer, "cuDeviceCanAccessPeer", false);
+    each(enable_peer_access, "cuCtxEnablePeerAccess", false);
     each(memory_info, "cuMemGetInfo", true);
     each(allocate, "cuMemAlloc", true);
     each(free, "cuMemFree", true);
