@@ -1,8 +1,10 @@
-/// bench_mesh SIZE BATCH LENGTH DATA TENSOR [STEPS] [--zero] [--bucket MIB] [--reduced accumulation] [--apart] [--in-order] [--sums-late]: training
+/// bench_mesh SIZE BATCH LENGTH DATA TENSOR [STEPS] [--zero] [--bucket MIB] [--reduced accumulation] [--apart] [--in-order] [--sums-late]
+/// [--communicator nccl|direct] [--blocks N]: training
 /// steps of a GPT on DATA x TENSOR devices of this machine, of the backend of this build, BATCH rows of LENGTH random tokens for each data index: median
 /// milliseconds, tokens per second of all, and memory of a device. --apart: the devices train at the same time and exchange nothing. --in-order, on cuda:
 /// exchanges run beside nothing. --sums-late: work that could run while a tensor group adds up stays where it was traced (training_options::overlap).
-/// On cpu, the devices are threads; on cuda they are GPUs, which communicate by NCCL (set NCCL_NVLS_ENABLE=0, NCCL_ALGO and NCCL_PROTO).
+/// On cpu, the devices are threads; on cuda they are GPUs, which communicate by NCCL (set NCCL_NVLS_ENABLE=0, NCCL_ALGO and NCCL_PROTO) or, with direct, by kernels
+/// that use each other's memory, of at most N blocks.
 #include <isotope/comm/mesh.hpp>
 #include <isotope/comm/thread_group.hpp>
 #include <isotope/isotope.hpp>
@@ -23,6 +25,7 @@
 #include "measure.hpp"
 
 #if __has_include(<isotope/fatbins/build.hpp>)
+#include <isotope/comm/cuda/direct_group.hpp>
 #include <isotope/comm/cuda/nccl_group.hpp>
 #endif
 
@@ -38,7 +41,8 @@ struct asked {
   std::string_view name;
   int batch = 1, length = 1, steps = 20;
   iso::training_options options;
-  bool apart = false, in_order = false;
+  bool apart = false, in_order = false, direct = false;
+  int blocks = 0;
 };
 
 /// Trains on one rank, and gives the milliseconds of each step after a third of a second.
@@ -104,10 +108,11 @@ int run(const asked& a, const iso::dynamic_plan& plan, Groups& groups, const Ope
   std::vector<double>& ms = times[0];
   const double median = ms[ms.size() / 2];
   std::printf(
-      "%s %s %.*s B=%d T=%d data %d tensor %d zero %d: %.3f ms/step (least %.3f), %.0f tokens/s, loss %.4f, %.2f GiB planned on a device\n",
+      "%s %s %.*s B=%d T=%d data %d tensor %d zero %d%s: %.3f ms/step (least %.3f), %.0f tokens/s, loss %.4f, %.2f GiB planned on a "
+      "device\n",
       std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), int(a.name.size()), a.name.data(), a.batch,
-      a.length, mesh.data, mesh.tensor, a.options.zero, median, ms[0], double(a.batch) * a.length * mesh.data / median * 1e3, loss,
-      gibibytes);
+      a.length, mesh.data, mesh.tensor, a.options.zero, a.direct ? " direct" : "", median, ms[0],
+      double(a.batch) * a.length * mesh.data / median * 1e3, loss, gibibytes);
   for (std::size_t r = 0; r < times.size() && a.apart; ++r)
     std::printf("  device %d by itself: %.3f ms/step (least %.3f)\n", int(r), times[r][times[r].size() / 2], times[r][0]);
   return 0;
@@ -132,6 +137,21 @@ int measure_mesh(const asked& a, const iso::dynamic_plan& plan) {
   };
 #if __has_include(<isotope/fatbins/build.hpp>)
   if constexpr (on_cuda) {
+    std::vector<iso::gpu_of_rank> devices(std::size_t(a.options.mesh.ranks()));
+    const auto announce = [&](int rank, const auto& d) {
+      const auto& c = d.shared();
+      devices[std::size_t(rank)] = {c->library(), c->handle(), c->stream()};
+    };
+    const auto device_of = [&devices](const std::vector<int>& members) {
+      return [&devices, members](int rank) { return devices[std::size_t(members[std::size_t(rank)])]; };
+    };
+    if (a.direct) {
+      using group = iso::direct_group<iso::thread_group>;
+      iso::mesh_group<group> groups(a.options.mesh, [&](const std::string& name, const std::vector<int>& members) {
+        return std::make_unique<group>(threads(name, members), iso::direct_options{120, a.blocks}, device_of(members));
+      });
+      return run(a, plan, groups, open, announce);
+    }
     std::map<std::string, std::string> environment;
     for (char** e = environ; *e != nullptr; ++e)
       if (const std::string_view line = *e; line.find('=') != line.npos)
@@ -140,16 +160,11 @@ int measure_mesh(const asked& a, const iso::dynamic_plan& plan) {
     if (!settings) return fail(settings.error());
     auto library = iso::nccl::library::open({});
     if (!library) return fail(library.error());
-    std::vector<iso::nccl_device> devices(std::size_t(a.options.mesh.ranks()));
     using group = iso::nccl_group<iso::thread_group>;
     iso::mesh_group<group> groups(a.options.mesh, [&](const std::string& name, const std::vector<int>& members) {
-      return std::make_unique<group>(threads(name, members), iso::nccl_options{*library, *settings, 120},
-                                     [&devices, members](int rank) { return devices[std::size_t(members[std::size_t(rank)])]; });
+      return std::make_unique<group>(threads(name, members), iso::nccl_options{*library, *settings, 120}, device_of(members));
     });
-    return run(a, plan, groups, open, [&](int rank, const auto& d) {
-      const auto& c = d.shared();
-      devices[std::size_t(rank)] = {c->library(), c->handle(), c->stream()};
-    });
+    return run(a, plan, groups, open, announce);
   }
 #endif
   iso::mesh_group<iso::thread_group> groups(a.options.mesh, threads);
@@ -161,7 +176,7 @@ int main(int argc, char** argv) {
   const auto usage = [] {
     return std::fprintf(stderr,
                         "usage: bench_mesh SIZE BATCH LENGTH DATA TENSOR [STEPS] [--zero] [--bucket MIB] [--reduced accumulation] "
-                        "[--apart] [--in-order] [--sums-late]\n"),
+                        "[--apart] [--in-order] [--sums-late] [--communicator nccl|direct] [--blocks N]\n"),
            2;
   };
   if (argc < 6) return usage();
@@ -181,6 +196,8 @@ int main(int argc, char** argv) {
     if (flag == "--bucket" && i + 1 < argc) a.options.bucket_bytes = std::int64_t(std::atoi(argv[i + 1])) << 20;
     if (flag == "--apart") a.apart = true;
     if (flag == "--in-order") a.in_order = true;
+    if (flag == "--communicator" && i + 1 < argc) a.direct = std::string_view(argv[i + 1]) == "direct";
+    if (flag == "--blocks" && i + 1 < argc) a.blocks = std::atoi(argv[i + 1]);
     if (flag == "--sums-late") a.options.overlap = false;
     if (flag == "--reduced") a.options.reduced = iso::reduced_format::accumulation;
   }

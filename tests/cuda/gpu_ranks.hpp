@@ -50,12 +50,12 @@ class gpu {
     }
   }
   const cuda::driver& f() const { return *at_.driver; }
-  const nccl_device& device() const { return at_; }
+  const gpu_of_rank& device() const { return at_; }
   cuda::stream_handle stream() const { return at_.stream; }
   void wait() const { f()->synchronize_stream(at_.stream); }
 
  private:
-  nccl_device at_;
+  gpu_of_rank at_;
   cuda::device_handle device_ = 0;
   gpu() = default;
 };

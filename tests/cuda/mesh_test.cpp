@@ -62,7 +62,7 @@ template <class T> trained train(const device_mesh& mesh, int zero = 0) {
   if (!plan.ok()) return ADD_FAILURE() << plan.error().line(), all;
   const auto found = cuda_test::gpu_ranks::open();
   const auto settings = nccl_settings::from(cuda_test::nccl_environment());
-  std::vector<nccl_device> devices(std::size_t(mesh.ranks()));
+  std::vector<gpu_of_rank> devices(std::size_t(mesh.ranks()));
   using group = nccl_group<thread_group>;
   mesh_group<group> groups(mesh, [&](const std::string&, const std::vector<int>& members) {
     return std::make_unique<group>(std::make_unique<thread_group>(int(members.size()), thread_group_options{.timeout_seconds = 60}),

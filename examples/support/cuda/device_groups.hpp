@@ -53,7 +53,7 @@ template <class Device> class device_groups {
 
  private:
   using group = isotope::nccl_group<host_group>;
-  std::vector<isotope::nccl_device> devices_;
+  std::vector<isotope::gpu_of_rank> devices_;
   std::unique_ptr<isotope::mesh_group<group>> groups_;
   device_groups() = default;
 };

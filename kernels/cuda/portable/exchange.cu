@@ -48,7 +48,8 @@ template <> struct exchanged<i64> : exchanged_integer<std::uint64_t> {
 };
 
 /// a + b, or the greater of both: NaN if one is NaN, a if they are equal.
-template <int T> __device__ inline typename exchanged<T>::wide combined(typename exchanged<T>::wide a, typename exchanged<T>::wide b, bool maximum) {
+template <int T>
+__device__ inline typename exchanged<T>::wide combined(typename exchanged<T>::wide a, typename exchanged<T>::wide b, bool maximum) {
   if (!maximum) return a + b;
   if constexpr (T == i32 || T == i64) return exchanged<T>::less(a, b) ? b : a;
   else return a < b || b != b ? b : a;
@@ -143,7 +144,8 @@ template <int T, int flight> __device__ inline void reduce(const exchange_operan
   if (meet(a, m)) {
     constexpr std::int64_t bytes = sizeof(typename exchanged<T>::stored), size = 16 / bytes;
     const bool all = a.kind == exchange_all_reduce, maximum = a.maximum != 0;
-    const exchange_places at{m.from, all ? m.to : m.to + a.rank, all ? 0 : std::uint64_t(a.rank * a.count * bytes), a.ranks, all ? a.ranks : 1};
+    const exchange_places at{m.from, all ? m.to : m.to + a.rank, all ? 0 : std::uint64_t(a.rank * a.count * bytes), a.ranks,
+                             all ? a.ranks : 1};
     std::uint64_t addresses = at.skip;
     for (int p = 0; p < a.ranks; ++p) addresses |= m.from[p];
     for (int t = 0; t < at.targets; ++t) addresses |= at.to[t];
@@ -181,12 +183,24 @@ template <int flight> __device__ inline void copy_bytes(std::uint64_t from, std:
     pointer<std::uint8_t>(to)[i] = pointer<const std::uint8_t>(from)[i];
 }
 
-extern "C" __global__ void __launch_bounds__(exchange_threads) exchange_f32(const __grid_constant__ exchange_operands a) { reduce<f32, 4>(a); }
-extern "C" __global__ void __launch_bounds__(exchange_threads) exchange_bf16(const __grid_constant__ exchange_operands a) { reduce<bf16, 4>(a); }
-extern "C" __global__ void __launch_bounds__(exchange_threads) exchange_f16(const __grid_constant__ exchange_operands a) { reduce<f16, 4>(a); }
-extern "C" __global__ void __launch_bounds__(exchange_threads) exchange_f64(const __grid_constant__ exchange_operands a) { reduce<f64, 4>(a); }
-extern "C" __global__ void __launch_bounds__(exchange_threads) exchange_i32(const __grid_constant__ exchange_operands a) { reduce<i32, 4>(a); }
-extern "C" __global__ void __launch_bounds__(exchange_threads) exchange_i64(const __grid_constant__ exchange_operands a) { reduce<i64, 4>(a); }
+extern "C" __global__ void __launch_bounds__(exchange_threads) exchange_f32(const __grid_constant__ exchange_operands a) {
+  reduce<f32, 4>(a);
+}
+extern "C" __global__ void __launch_bounds__(exchange_threads) exchange_bf16(const __grid_constant__ exchange_operands a) {
+  reduce<bf16, 4>(a);
+}
+extern "C" __global__ void __launch_bounds__(exchange_threads) exchange_f16(const __grid_constant__ exchange_operands a) {
+  reduce<f16, 4>(a);
+}
+extern "C" __global__ void __launch_bounds__(exchange_threads) exchange_f64(const __grid_constant__ exchange_operands a) {
+  reduce<f64, 4>(a);
+}
+extern "C" __global__ void __launch_bounds__(exchange_threads) exchange_i32(const __grid_constant__ exchange_operands a) {
+  reduce<i32, 4>(a);
+}
+extern "C" __global__ void __launch_bounds__(exchange_threads) exchange_i64(const __grid_constant__ exchange_operands a) {
+  reduce<i64, 4>(a);
+}
 
 /// all_gather: the part of each rank, of which a rank begins with its neighbour's so that they do not all read from one. broadcast: x of the root.
 extern "C" __global__ void __launch_bounds__(exchange_threads) exchange_copies(const __grid_constant__ exchange_operands a) {

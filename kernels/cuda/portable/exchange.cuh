@@ -34,12 +34,13 @@ __device__ inline void store_shared_memory(std::uint64_t at, const uint4& x) {
 }
 #endif
 
+__device__ inline bool stopped(const exchange_control* control) { return *static_cast<const volatile std::uint32_t*>(&control->stop) != 0; }
 /// Waits until a word that another rank writes has reached x. False: the exchange was stopped.
 __device__ inline bool reaches(const std::uint64_t* word, std::uint64_t x, const exchange_control* control) {
   constexpr unsigned looks = 64;  // between two looks over the bus at the host's word
   for (unsigned turn = 0;; ++turn) {
     if (acquire(word) >= x) return true;
-    if (turn % looks == looks - 1 && *static_cast<const volatile std::uint32_t*>(&control->stop) != 0) return false;
+    if (turn % looks == looks - 1 && stopped(control)) return false;
   }
 }
 
@@ -79,6 +80,7 @@ __device__ inline bool meet(const exchange_operands& a, exchange_meeting& m) {
         m.to[p] = *static_cast<const volatile std::uint64_t*>(&here.to);
         if (*static_cast<const volatile std::uint64_t*>(&here.what) != a.what) {
           *static_cast<volatile std::uint32_t*>(&control->differs) = std::uint32_t(p) + 1;
+          while (!stopped(control)) {}  // what follows must not run with these numbers
           together = false;
         }
       }

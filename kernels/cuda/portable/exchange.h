@@ -11,10 +11,11 @@ enum exchange_kind : std::int32_t { exchange_all_reduce, exchange_reduce_scatter
 
 /// What one rank tells another one. It lies in the memory of the rank that reads it.
 struct exchange_message {
-  std::uint64_t ready, done;  // the number of the exchange that the sender has begun, and of the one in which it needs no other rank any more
-  std::uint64_t from, to;     // the sender's addresses
-  std::uint64_t what;         // which exchange the sender means, see exchange_operands
-  std::uint64_t unused[3];    // messages of two ranks share no sector of 64 bytes
+  std::uint64_t ready,
+      done;                 // the number of the exchange that the sender has begun, and of the one in which it needs no other rank any more
+  std::uint64_t from, to;   // the sender's addresses
+  std::uint64_t what;       // which exchange the sender means, see exchange_operands
+  std::uint64_t unused[3];  // messages of two ranks share no sector of 64 bytes
 };
 /// The memory by which a rank meets the others. It is zero before the first exchange.
 struct exchange_box {
@@ -24,7 +25,7 @@ struct exchange_box {
 };
 /// Page-locked words of the host by which a running exchange is ended, and by which it says what is wrong.
 struct exchange_control {
-  std::uint32_t stop;    // not 0: exchanges end without waiting for other ranks
+  std::uint32_t stop;     // not 0: exchanges end without waiting for other ranks
   std::uint32_t differs;  // 1 + the rank that means another exchange than this one
 };
 

@@ -71,17 +71,22 @@ class stream_groups {
   const rank_groups& all() const { return all_; }
   /// @error invalid_argument where a communicator does not work on streams; as it reports
   result<void> start(const library_collective& what, stream_handle stream) const {
-    auto* const c = dynamic_cast<stream_communicator*>(all_.of(what.group));
+    auto* const c = end_of(what);
     if (c == nullptr)
       return fail(errc::invalid_argument,
                   "the communicator of the " + std::string(what.group == rank_group::tensor ? "tensor" : "data") +
                       " group takes no numbers in device memory",
-                  "cuda", "join a group of NCCL (comm/cuda/nccl_communicator.hpp)");
+                  "cuda", "join a group of GPUs (comm/cuda/nccl_group.hpp, comm/cuda/direct_group.hpp)");
     return c->start(what, stream);
+  }
+  bool by_kernels(const library_collective& what) const {
+    const auto* const c = end_of(what);
+    return c != nullptr && c->exchanges_by_kernels();
   }
 
  private:
   rank_groups all_;
+  stream_communicator* end_of(const library_collective& what) const { return dynamic_cast<stream_communicator*>(all_.of(what.group)); }
 };
 
 /// A graph that can be launched any number of times.
@@ -154,11 +159,18 @@ class step_graph {
     if (auto r = functions.products->choose(p); !r) return r.error();  // may time algorithms, which a capture does not allow
     return capture("a product of cuBLASLt", [&](stream_handle stream) { return functions.products->start(p, stream); });
   }
-  /// Adds an exchange between ranks as a graph inside the graph. The captured one is kept, since the library frees what it needs with it.
-  result<void> add_exchange(graph_handle graph, const stream_groups& groups, const dispatch& d, const std::vector<node_handle>& before,
+  /// Adds an exchange between ranks: kernels as nodes of the graph, what a library does as a graph inside it. That one is kept, since the library frees what it needs
+  /// with it.
+  result<void> add_exchange(graph_handle graph, const stream_groups& groups, const dispatch& d, std::vector<node_handle>& before,
                             node_handle& last) {
     auto captured = capture(std::string(d.function), [&](stream_handle stream) { return groups.start(d.collective, stream); });
     if (!captured) return captured.error();
+    if (groups.by_kernels(d.collective)) {
+      const auto s = add_captured(graph, *captured, before, last);
+      context_->f()->destroy_graph(*captured);
+      if (s != status::success) return context_->failed(s, "adding " + std::string(d.function) + " to a graph");
+      return {};
+    }
     exchanges_.push_back(*captured);
     const auto s = context_->f()->add_graph_node(&last, graph, before.data(), before.size(), *captured);
     if (s != status::success) return context_->failed(s, "adding " + std::string(d.function) + " to a graph");

@@ -17,6 +17,8 @@ class stream_communicator {
 
   /// Puts an exchange on a stream, which may be capturing. @error peer_lost, device_lost
   virtual result<void> start(const library_collective& what, stream_handle stream) = 0;
+  /// Whether an exchange is kernels alone, which need nothing that a captured graph owns.
+  virtual bool exchanges_by_kernels() const { return false; }
 };
 
 }  // namespace isotope::cuda

@@ -22,7 +22,7 @@ template <Transport Host> class nccl_group {
  public:
   static constexpr std::string_view name = nccl_communicator::name;
 
-  nccl_group(std::unique_ptr<Host> host, const nccl_options& o, std::function<nccl_device(int rank)> device_of)
+  nccl_group(std::unique_ptr<Host> host, const nccl_options& o, std::function<gpu_of_rank(int rank)> device_of)
       : host_(std::move(host)), options_(o), device_of_(std::move(device_of)) {}
 
   int ranks() const { return host_->ranks(); }
@@ -39,7 +39,7 @@ template <Transport Host> class nccl_group {
  private:
   std::unique_ptr<Host> host_;
   nccl_options options_;
-  std::function<nccl_device(int)> device_of_;
+  std::function<gpu_of_rank(int)> device_of_;
 };
 
 }  // namespace isotope
