@@ -1,5 +1,6 @@
 #pragma once
-/// A rank on each of several GPUs of this machine, each on a thread of its own, for tests and benchmarks of NCCL.
+/// A rank on each of several GPUs of this machine, each on a thread of its own, for tests and benchmarks of their communicators.
+#include <isotope/comm/cuda/direct_communicator.hpp>
 #include <isotope/comm/cuda/nccl_communicator.hpp>
 #include <isotope/comm/thread_group.hpp>
 
@@ -86,19 +87,25 @@ class device_memory {
 /// What several GPUs need to communicate; `open` says what is missing.
 struct gpu_ranks {
   std::shared_ptr<const cuda::driver> driver;
-  std::shared_ptr<const nccl::library> library;
+  std::shared_ptr<const nccl::library> library;  // null: they communicate directly
   int gpus = 0;
 
-  /// @error no_device: fewer than two GPUs; missing_feature: no NCCL
-  static result<gpu_ranks> open() {
+  /// @error no_device: fewer than two GPUs; missing_feature: no NCCL, or no access to each other's memory
+  static result<gpu_ranks> open(bool direct = false) {
     auto d = cuda::driver::open({});
     if (!d) return d.error();
     gpu_ranks g;
     g.driver = *std::move(d);
     (*g.driver)->device_count(&g.gpus);
     if (g.gpus < 2)
-      return fail(errc::no_device, "this machine has " + std::to_string(g.gpus) + " GPU, and two are needed", "nccl",
+      return fail(errc::no_device, "this machine has " + std::to_string(g.gpus) + " GPU, and two are needed", "gpu_ranks",
                   "use another machine");
+    if (direct) {
+      int can = 0;
+      if ((*g.driver)->can_access_peer != nullptr) (*g.driver)->can_access_peer(&can, 0, 1);
+      if (can == 0) return fail(errc::missing_feature, "GPU 0 cannot reach the memory of GPU 1", "gpu_ranks", "use another machine");
+      return g;
+    }
     auto l = nccl::library::open({});
     if (!l) return l.error();
     g.library = *std::move(l);
@@ -108,6 +115,28 @@ struct gpu_ranks {
   template <class Body>
   void each(int ranks, const nccl_settings& settings, double timeout_seconds, const Body& body,
             const std::function<void(std::string)>& failed) const {
+    on_threads(
+        ranks,
+        [&](const gpu& g, std::unique_ptr<communicator> host) {
+          return nccl_communicator::join(settings, library, g.device(), std::move(host), timeout_seconds);
+        },
+        body, failed);
+  }
+  /// The same for GPUs that communicate directly.
+  template <class Body>
+  void each_directly(int ranks, double timeout_seconds, const Body& body, const std::function<void(std::string)>& failed) const {
+    const auto places = std::make_shared<direct::places>(ranks);
+    on_threads(
+        ranks,
+        [&](const gpu& g, std::unique_ptr<communicator> host) {
+          return direct_communicator::join(places, g.device(), std::move(host), timeout_seconds);
+        },
+        body, failed);
+  }
+
+ private:
+  template <class Join, class Body>
+  void on_threads(int ranks, const Join& join, const Body& body, const std::function<void(std::string)>& failed) const {
     thread_group hosts(ranks, {.timeout_seconds = 60});
     std::vector<std::thread> threads;
     for (int r = 0; r < ranks; ++r)
@@ -115,7 +144,7 @@ struct gpu_ranks {
         auto host = hosts.join(r);
         auto g = gpu::open(driver, r);
         if (!g) return failed(g.error().line());
-        auto c = nccl_communicator::join(settings, library, (*g)->device(), *std::move(host), timeout_seconds);
+        auto c = join(**g, *std::move(host));
         if (!c) return failed(c.error().line());
         body(**c, **g);
       });

@@ -1,5 +1,7 @@
-// Training on two GPUs through NCCL gives what one GPU gives. Skipped where there are not two GPUs, NCCL and its choices.
+// Training on two GPUs, through NCCL and directly, gives what one GPU gives. Skipped where there are not two GPUs, NCCL and its choices, or access to each
+// other's memory.
 #include <isotope/backend/cuda.hpp>
+#include <isotope/comm/cuda/direct_group.hpp>
 #include <isotope/comm/cuda/nccl_group.hpp>
 #include <isotope/comm/mesh.hpp>
 #include <isotope/model/all.hpp>
@@ -8,7 +10,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -51,8 +55,33 @@ template <class Session> void collect(Session& s, int tensor, tensors& to) {
   }
 }
 
+enum class by { nccl, direct };
+using join_function = std::function<result<mesh_communicators>(int rank)>;
+template <class Group, class Make>
+join_function joining_of(const device_mesh& mesh, const std::vector<gpu_of_rank>& devices, const Make& make) {
+  const auto groups = std::make_shared<mesh_group<Group>>(mesh, [&](const std::string&, const std::vector<int>& members) {
+    return make(std::make_unique<thread_group>(int(members.size()), thread_group_options{.timeout_seconds = 60}),
+                [&devices, members](int rank) { return devices[std::size_t(members[std::size_t(rank)])]; });
+  });
+  return [groups](int rank) { return groups->join(rank); };
+}
+/// How ranks join the groups of a mesh, when `devices` has their GPUs.
+join_function joining(const device_mesh& mesh, const std::vector<gpu_of_rank>& devices, by how) {
+  if (how == by::direct) {
+    using group = direct_group<thread_group>;
+    return joining_of<group>(
+        mesh, devices, [](auto host, auto device_of) { return std::make_unique<group>(std::move(host), direct_options{60}, device_of); });
+  }
+  using group = nccl_group<thread_group>;
+  const auto found = cuda_test::gpu_ranks::open();
+  const auto settings = nccl_settings::from(cuda_test::nccl_environment());
+  return joining_of<group>(mesh, devices, [&](auto host, auto device_of) {
+    return std::make_unique<group>(std::move(host), nccl_options{found->library, *settings, 60}, device_of);
+  });
+}
+
 /// Trains on a mesh of GPUs; each data index has rows / data rows of a step.
-template <class T> trained train(const device_mesh& mesh, int zero = 0) {
+template <class T> trained train(const device_mesh& mesh, int zero = 0, by how = by::nccl) {
   training_options o;
   o.mesh = mesh;
   o.zero = zero;
@@ -60,15 +89,8 @@ template <class T> trained train(const device_mesh& mesh, int zero = 0) {
   auto plan = plan_training<T>(model::gpt_loss_of{size, rows / mesh.data, size.context}, o);
   trained all;
   if (!plan.ok()) return ADD_FAILURE() << plan.error().line(), all;
-  const auto found = cuda_test::gpu_ranks::open();
-  const auto settings = nccl_settings::from(cuda_test::nccl_environment());
   std::vector<gpu_of_rank> devices(std::size_t(mesh.ranks()));
-  using group = nccl_group<thread_group>;
-  mesh_group<group> groups(mesh, [&](const std::string&, const std::vector<int>& members) {
-    return std::make_unique<group>(std::make_unique<thread_group>(int(members.size()), thread_group_options{.timeout_seconds = 60}),
-                                   nccl_options{found->library, *settings, 60},
-                                   [&devices, members](int rank) { return devices[std::size_t(members[std::size_t(rank)])]; });
-  });
+  const auto join = joining(mesh, devices, how);
   std::mutex one;
   std::vector<std::thread> ranks;
   for (int r = 0; r < mesh.ranks(); ++r)
@@ -78,7 +100,7 @@ template <class T> trained train(const device_mesh& mesh, int zero = 0) {
       ASSERT_TRUE(d.ok()) << d.error().line();
       const auto& c = d->shared();
       devices[std::size_t(r)] = {c->library(), c->handle(), c->stream()};
-      auto ends = groups.join(r);
+      auto ends = join(r);
       ASSERT_TRUE(ends.ok()) << ends.error().line();
       d->join(ends->groups());
       auto s = d->load(*plan);
@@ -110,29 +132,43 @@ void expect_close(const trained& a, const trained& b, double gradients, double l
   for (std::size_t i = 0; i < a.losses.size(); ++i) EXPECT_NEAR(a.losses[i], b.losses[i], losses * b.losses[i]) << "step " << i;
 }
 
-class cuda_mesh : public testing::Test {
+class cuda_mesh : public testing::TestWithParam<by> {
  protected:
   void SetUp() override {
-    if (const auto found = cuda_test::gpu_ranks::open(); !found) GTEST_SKIP() << found.error().line();
+    if (const auto found = cuda_test::gpu_ranks::open(GetParam() == by::direct); !found) GTEST_SKIP() << found.error().line();
+    if (GetParam() == by::direct) return;
     if (const auto s = nccl_settings::from(cuda_test::nccl_environment()); !s) GTEST_SKIP() << s.error().line();
   }
+  template <class T> static trained on_mesh(const device_mesh& mesh, int zero = 0) { return train<T>(mesh, zero, GetParam()); }
+  template <class T> static trained on_one() { return on_mesh<T>({1, 1}); }
 };
 
-TEST_F(cuda_mesh, two_replicas_train_as_one_gpu_with_all_rows) {
-  expect_close(train<f32_target>({2, 1}), train<f32_target>({1, 1}), 1e-5, 1e-4);
-  expect_close(train<bf16_target>({2, 1}), train<bf16_target>({1, 1}), 3e-2, 1e-2);
+TEST_P(cuda_mesh, two_replicas_train_as_one_gpu_with_all_rows) {
+  expect_close(on_mesh<f32_target>({2, 1}), on_one<f32_target>(), 1e-5, 1e-4);
+  expect_close(on_mesh<bf16_target>({2, 1}), on_one<bf16_target>(), 3e-2, 1e-2);
 }
-TEST_F(cuda_mesh, two_gpus_that_share_each_layer_train_as_one) {
-  expect_close(train<f32_target>({1, 2}), train<f32_target>({1, 1}), 1e-5, 1e-4);
-  expect_close(train<bf16_target>({1, 2}), train<bf16_target>({1, 1}), 3e-2, 1e-2);
+TEST_P(cuda_mesh, two_gpus_that_share_each_layer_train_as_one) {
+  expect_close(on_mesh<f32_target>({1, 2}), on_one<f32_target>(), 1e-5, 1e-4);
+  expect_close(on_mesh<bf16_target>({1, 2}), on_one<bf16_target>(), 3e-2, 1e-2);
 }
-TEST_F(cuda_mesh, zero_1_gives_the_losses_of_plain_replicas) {
-  EXPECT_EQ(train<f32_target>({2, 1}, 1).losses, train<f32_target>({2, 1}).losses);
-  EXPECT_EQ(train<bf16_target>({2, 1}, 1).losses, train<bf16_target>({2, 1}).losses);
+TEST_P(cuda_mesh, zero_1_gives_the_losses_of_plain_replicas) {
+  EXPECT_EQ(on_mesh<f32_target>({2, 1}, 1).losses, on_mesh<f32_target>({2, 1}).losses);
+  EXPECT_EQ(on_mesh<bf16_target>({2, 1}, 1).losses, on_mesh<bf16_target>({2, 1}).losses);
 }
-TEST_F(cuda_mesh, a_run_repeats_bit_for_bit) {
-  EXPECT_EQ(train<bf16_target>({2, 1}), train<bf16_target>({2, 1}));
-  EXPECT_EQ(train<bf16_target>({1, 2}), train<bf16_target>({1, 2}));
+TEST_P(cuda_mesh, a_run_repeats_bit_for_bit) {
+  EXPECT_EQ(on_mesh<bf16_target>({2, 1}), on_mesh<bf16_target>({2, 1}));
+  EXPECT_EQ(on_mesh<bf16_target>({1, 2}), on_mesh<bf16_target>({1, 2}));
+}
+INSTANTIATE_TEST_SUITE_P(communicators, cuda_mesh, testing::Values(by::nccl, by::direct),
+                         [](const auto& of) { return std::string(of.param == by::nccl ? "nccl" : "direct"); });
+
+/// A sum of two numbers has no order, so NCCL gives its bits, too.
+TEST(cuda_mesh_of_both, two_ranks_give_the_bits_of_nccl) {
+  if (const auto found = cuda_test::gpu_ranks::open(true); !found) GTEST_SKIP() << found.error().line();
+  if (const auto found = cuda_test::gpu_ranks::open(); !found) GTEST_SKIP() << found.error().line();
+  if (const auto s = nccl_settings::from(cuda_test::nccl_environment()); !s) GTEST_SKIP() << s.error().line();
+  EXPECT_EQ(train<bf16_target>({2, 1}, 0, by::direct), train<bf16_target>({2, 1}, 0, by::nccl));
+  EXPECT_EQ(train<bf16_target>({1, 2}, 0, by::direct), train<bf16_target>({1, 2}, 0, by::nccl));
 }
 
 }  // namespace cuda_mesh

@@ -11,7 +11,9 @@
 
 namespace isotope_emulated {
 
+using isotope::cuda::context_handle;
 using isotope::cuda::device_address;
+using isotope::cuda::device_handle;
 using isotope::cuda::stream_handle;
 
 namespace {
@@ -89,6 +91,17 @@ status memory_info(std::size_t* free, std::size_t* total) {
     if (s.devices[std::size_t(device)].integrated) *free /= 4;  // the rest holds files, which the system drops when memory is needed
     return status::success;
   });
+}
+
+/// Kernels run one after the other, so those of two devices could not wait for each other.
+status can_access_peer(int* can, device_handle, device_handle) {
+  return enter_plain("cuDeviceCanAccessPeer", [&](driver_state&) {
+    *can = 0;
+    return status::success;
+  });
+}
+status enable_peer_access(context_handle, unsigned) {
+  return enter("cuCtxEnablePeerAccess", [](driver_state&) { return not_supported; });
 }
 
 status copy_to_device(device_address to, const void* from, std::size_t bytes, stream_handle stream) {
@@ -171,6 +184,8 @@ std::vector<entry_point> memory_entries() {
       entry("cuMemHostAlloc", 2020, allocate_host),
       entry("cuMemFreeHost", 2000, release_host),
       entry("cuMemGetInfo", 3020, memory_info),
+      entry("cuDeviceCanAccessPeer", 4000, can_access_peer),
+      entry("cuCtxEnablePeerAccess", 4000, enable_peer_access),
       entry("cuMemcpyHtoDAsync", 3020, copy_to_device),
       entry("cuMemcpyDtoHAsync", 3020, copy_to_host),
       entry("cuMemsetD32Async", 3020, fill_words),
