@@ -219,8 +219,7 @@ class direct_communicator final : public gpu_communicator {
     return own;
   }
   /// Lets this rank's kernels use the memory of rank p.
-  result<void> reach(const direct::places::place& own, int p) {
-    const auto other = all_->of(p);
+  result<void> reach(const direct::places::place& own, const direct::places::place& other, int p) {
     const std::string ours = "GPU " + std::to_string(own.device) + " of rank " + std::to_string(rank());
     if (other.context == nullptr)
       return lacks("rank " + std::to_string(p) + " is not in this process, whose GPUs alone rank " + std::to_string(rank()) + " can reach",
@@ -256,10 +255,13 @@ class direct_communicator final : public gpu_communicator {
     if (!own) return own.error();
     all_->set(rank(), *own);
     if (auto r = host().barrier(); !r) return r;
+    std::vector<direct::places::place> seen;
+    for (int p = 0; p < ranks(); ++p) seen.push_back(all_->of(p));
+    if (auto r = host().barrier(); !r) return r;  // a rank that fails from here on takes its place away
     for (int p = 0; p < ranks(); ++p) {
       if (p != rank())
-        if (auto r = reach(*own, p); !r) return r;
-      operands_.boxes[p] = all_->of(p).box;
+        if (auto r = reach(*own, seen[std::size_t(p)], p); !r) return r;
+      operands_.boxes[p] = seen[std::size_t(p)].box;
     }
     operands_.control = reinterpret_cast<std::uint64_t>(control_);
     operands_.rank = rank(), operands_.ranks = ranks();
