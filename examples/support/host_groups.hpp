@@ -22,6 +22,7 @@ struct rank_team {
   int zero = 0;
   std::vector<isotope::tcp_address> at;  // where processes listen; empty: all ranks are threads of this process
   int rank = 0;                          // of this process, where there are several
+  std::string communicator{};            // mesh_settings::communicator
 
   bool processes() const { return !at.empty(); }
   int here() const { return processes() ? 1 : mesh.ranks(); }
@@ -36,7 +37,7 @@ struct rank_team {
 /// Precondition: no objection to the settings
 inline rank_team team_of(const mesh_settings& m) {
   auto at = addresses_of(m);
-  return {mesh_of(m), m.zero, at ? *std::move(at) : std::vector<isotope::tcp_address>{}, m.rank};
+  return {mesh_of(m), m.zero, at ? *std::move(at) : std::vector<isotope::tcp_address>{}, m.rank, m.communicator};
 }
 
 /// A transport of the host, whichever it is, so that what uses one is compiled once.

@@ -20,6 +20,7 @@ struct mesh_settings {
   std::int32_t devices = 1, tensor = 1, zero = 0;
   std::string ranks;  // where processes listen; empty: the ranks are threads of one process
   std::int32_t rank = 0;
+  std::string communicator;                        // empty: the backend's own choice
   double step_timeout = 300, abort_deadline = 30;  // seconds
 
   bool several() const { return devices > 1 || !ranks.empty(); }
@@ -35,6 +36,7 @@ inline const std::map<std::string, std::string, std::less<>>& mesh_meanings() {
       {"mesh.zero", "1: each group keeps and updates a part of the optimizer's state (ZeRO-1), with the same bits; 0: all of it"},
       {"mesh.ranks", "host:port,host:port,...: where the processes of a run listen, one for each device; default: one process"},
       {"mesh.rank", "which of them this process is, counted from 0"},
+      {"mesh.communicator", "nccl or direct: how GPUs exchange numbers; direct: by each other's memory, in one process; default: nccl"},
       {"mesh.step_timeout", "seconds that a step on several devices may take before the run ends"},
       {"mesh.abort_deadline", "seconds after that until the process is ended, if the step still hangs"},
   };
@@ -70,6 +72,10 @@ inline std::optional<objection> objection_to(const mesh_settings& m) {
   if (!at) return objection{at.error().where == "mesh.rank" ? "mesh.rank" : "mesh.ranks", at.error().what, at.error().fix};
   if (at->empty() && m.rank != 0) return objection{"mesh.rank", number(m.rank) + ", and no processes are named", "give --ranks"};
   const int devices = at->empty() ? m.devices : int(at->size());
+  if (!m.communicator.empty() && m.communicator != "nccl" && m.communicator != "direct")
+    return objection{"mesh.communicator", "is '" + m.communicator + "'", "give nccl or direct"};
+  if (m.communicator == "direct" && !at->empty())
+    return objection{"mesh.communicator", "is direct, and processes do not reach each other's memory", "leave --ranks out, or give nccl"};
   if (m.tensor < 1 || devices % m.tensor != 0)
     return objection{"mesh.tensor",
                      number(m.tensor) + ", which does not divide " + std::to_string(devices) + (devices == 1 ? " device" : " devices"),
@@ -90,4 +96,4 @@ inline isotope::device_mesh mesh_of(const mesh_settings& m) {
 
 }  // namespace support
 
-BOOST_HANA_ADAPT_STRUCT(support::mesh_settings, devices, tensor, zero, ranks, rank, step_timeout, abort_deadline);
+BOOST_HANA_ADAPT_STRUCT(support::mesh_settings, devices, tensor, zero, ranks, rank, communicator, step_timeout, abort_deadline);

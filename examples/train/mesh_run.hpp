@@ -58,7 +58,7 @@ inline std::string mesh_line(const support::rank_team& team, std::int64_t step) 
   const auto number = [](const char* key, std::int64_t n) { return ",\"" + std::string(key) + "\":" + std::to_string(n); };
   return R"({"event":"mesh")" + number("step", step) + number("devices", team.mesh.ranks()) + number("data", team.mesh.data) +
          number("tensor", team.mesh.tensor) + number("zero", team.zero) + R"(,"ranks":")" + (team.processes() ? "processes" : "threads") +
-         "\"}";
+         R"(","communicator":")" + support::device_groups<support::rank_device>::communicator(team) + "\"}";
 }
 
 /// Trains as configured; returns the process's exit code.
@@ -107,7 +107,7 @@ inline int run_on_mesh(configuration& c, const data_source& data, const support:
     if (first) {
       for (const std::string& line : begin->lines) sink.print(line);
       sink.print(first_line(c, data, "", model, session->planned_bytes()) + (rank.leads() ? " on each device" : ""));
-      sink.print(team.text());
+      sink.print(team.text() + ", communicator " + support::device_groups<support::rank_device>::communicator(team));
       if (state.step > 0) sink.print("resumed after step " + std::to_string(state.step));
       support::install_interrupt_handler();
     }

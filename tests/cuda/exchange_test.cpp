@@ -42,7 +42,6 @@ struct cuda_exchange : testing::Test {
     control = new (p) gpu_of::exchange_control{};
   }
   void TearDown() override {
-    if (device == nullptr) return;
     if (control != nullptr) device->f()->free_host(control);
     if (library != nullptr) device->f()->unload_library(library);
   }

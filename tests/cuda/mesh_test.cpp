@@ -136,8 +136,7 @@ class cuda_mesh : public testing::TestWithParam<by> {
  protected:
   void SetUp() override {
     if (const auto found = cuda_test::gpu_ranks::open(GetParam() == by::direct); !found) GTEST_SKIP() << found.error().line();
-    if (GetParam() == by::direct) return;
-    if (const auto s = nccl_settings::from(cuda_test::nccl_environment()); !s) GTEST_SKIP() << s.error().line();
+    if (const auto s = nccl_settings::from(cuda_test::nccl_environment()); !s && GetParam() == by::nccl) GTEST_SKIP() << s.error().line();
   }
   template <class T> static trained on_mesh(const device_mesh& mesh, int zero = 0) { return train<T>(mesh, zero, GetParam()); }
   template <class T> static trained on_one() { return on_mesh<T>({1, 1}); }

@@ -33,7 +33,7 @@ def test_the_table_of_flags_is_what_info_prints(f):
 
 
 def test_every_documented_variable_sets_its_field(f):
-    values = {"ISOTOPE_SIZE": "debug-tiny", "ISOTOPE_INJECT_FAULT": "hung:9"}
+    values = {"ISOTOPE_SIZE": "debug-tiny", "ISOTOPE_INJECT_FAULT": "hung:9", "ISOTOPE_COMMUNICATOR": "nccl"}
     # these contradict the others
     alone = ("ISOTOPE_CONFIG", "ISOTOPE_BENCH_DISPATCH_ONLY", "ISOTOPE_TRACE_IN", "ISOTOPE_TRACE_OUT", "ISOTOPE_FROM", "ISOTOPE_ADAPTERS", "ISOTOPE_SAVE_ADAPTERS", "ISOTOPE_RANKS")
     wanted, env = [], {}

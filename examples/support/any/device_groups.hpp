@@ -17,10 +17,16 @@ template <class Device> class device_groups {
   static constexpr bool possible = Device::on_host;
 
   /// What must be done before the process has threads: nothing.
-  /// @param one  the rank of this process, or -1 where all ranks are here. No error.
+  /// @param one  the rank of this process, or -1 where all ranks are here. @error missing_feature: a communicator of GPUs is asked for
   static isotope::result<std::unique_ptr<device_groups>> open(const rank_team& team, const host_groups& host, int one) {
+    if (!team.communicator.empty())
+      return isotope::fail(isotope::errc::missing_feature,
+                           "is " + team.communicator + ", and the devices of this build share the host's memory", "mesh.communicator",
+                           "leave --communicator out");
     return std::unique_ptr<device_groups>(new device_groups(team, host, one));
   }
+  /// How ranks exchange numbers, for reports.
+  static std::string communicator(const rank_team& team) { return team.processes() ? "tcp" : "threads"; }
   /// The device of a rank, as device_options::name.
   static std::string device_of(const rank_team&, int, const machine_settings& m) { return m.device; }
   isotope::result<isotope::mesh_communicators> join(int rank, const Device&) { return groups_.join(rank); }

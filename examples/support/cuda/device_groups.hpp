@@ -1,15 +1,17 @@
 #pragma once
-/// The groups of NVIDIA GPUs: NCCL, beside groups of the host, by which the ranks meet.
+/// The groups of NVIDIA GPUs, by NCCL or by each other's memory, beside groups of the host, by which the ranks meet.
 #include "../host_groups.hpp"
 #include "../machine_settings.hpp"
 #include "../nccl_environment.hpp"
 
+#include <isotope/comm/cuda/direct_group.hpp>
 #include <isotope/comm/cuda/nccl_group.hpp>
 #include <isotope/comm/mesh.hpp>
 #include <isotope/selected.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -23,21 +25,23 @@ template <class Device> class device_groups {
 
   /// Called before the process has threads, since it sets variables that NCCL reads. @error as nccl_settings::from and nccl::library::open
   static isotope::result<std::unique_ptr<device_groups>> open(const rank_team& team, const host_groups& host, int one) {
+    std::unique_ptr<device_groups> g(new device_groups);
+    g->devices_.resize(std::size_t(team.mesh.ranks()));
+    if (communicator(team) == isotope::direct_communicator::name) {
+      g->template make_groups<isotope::direct_group<host_group>>(team, host, one, isotope::direct_options{});
+      return g;
+    }
     auto settings = isotope::nccl_settings::from(pinned_nccl_environment());
     if (!settings) return settings.error();
     auto library = isotope::nccl::library::open({});
     if (!library) return library.error();
-    std::unique_ptr<device_groups> g(new device_groups);
-    g->devices_.resize(std::size_t(team.mesh.ranks()));
-    const isotope::nccl_options options{*std::move(library), *std::move(settings)};
-    g->groups_ = std::make_unique<isotope::mesh_group<group>>(
-        team.mesh,
-        [&](const std::string& name, const std::vector<int>& members) {
-          return std::make_unique<group>(host.make(name, members), options,
-                                         [devices = g->devices_.data(), members](int rank) { return devices[members[std::size_t(rank)]]; });
-        },
-        one);
+    g->template make_groups<isotope::nccl_group<host_group>>(team, host, one,
+                                                             isotope::nccl_options{*std::move(library), *std::move(settings)});
     return g;
+  }
+  /// How ranks exchange numbers, for reports.
+  static std::string communicator(const rank_team& team) {
+    return team.communicator.empty() ? std::string(isotope::nccl_communicator::name) : team.communicator;
   }
   /// Rank r has GPU r; of a process of its own --device names it, or else its rank modulo the number of GPUs that it sees.
   static std::string device_of(const rank_team& team, int rank, const machine_settings& m) {
@@ -48,14 +52,22 @@ template <class Device> class device_groups {
   isotope::result<isotope::mesh_communicators> join(int rank, const Device& d) {
     const auto& c = d.shared();
     devices_[std::size_t(rank)] = {c->library(), c->handle(), c->stream()};
-    return groups_->join(rank);
+    return join_(rank);
   }
 
  private:
-  using group = isotope::nccl_group<host_group>;
   std::vector<isotope::gpu_of_rank> devices_;
-  std::unique_ptr<isotope::mesh_group<group>> groups_;
+  std::function<isotope::result<isotope::mesh_communicators>(int rank)> join_;
   device_groups() = default;
+
+  template <class Group, class Options> void make_groups(const rank_team& team, const host_groups& host, int one, const Options& options) {
+    const auto make = [&](const std::string& name, const std::vector<int>& members) {
+      return std::make_unique<Group>(host.make(name, members), options,
+                                     [devices = devices_.data(), members](int rank) { return devices[members[std::size_t(rank)]]; });
+    };
+    const auto groups = std::make_shared<isotope::mesh_group<Group>>(team.mesh, make, one);
+    join_ = [groups](int rank) { return groups->join(rank); };
+  }
 };
 
 }  // namespace support

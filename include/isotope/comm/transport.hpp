@@ -1,5 +1,5 @@
 #pragma once
-/// What makes communicators: threads of one process, processes over TCP, or NCCL.
+/// What makes communicators: threads of one process, processes over TCP, or GPUs through NCCL or by each other's memory.
 #include <concepts>
 #include <memory>
 #include <string_view>

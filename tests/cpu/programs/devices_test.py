@@ -81,13 +81,19 @@ def test_the_optimizers_state_is_divided_without_changing_a_bit(f):
 
 def test_console_and_log_say_how_the_devices_are_arranged(f):
     done = f.train(*RUN, "--devices", "4", "--tensor", "2", "--zero", "1", "--json", "log", "--plot", "loss.svg", "--profile", "profile").succeeded()
-    assert "4 devices: data 2, tensor 2, zero 1, as threads of this process" in done.out, done.out
+    assert "4 devices: data 2, tensor 2, zero 1, as threads of this process, communicator threads" in done.out, done.out
     assert re.search(r"^finished after step 12 ", done.out, re.M), done.out
     first = next(e for e in map(json.loads, f.read("log").decode().splitlines()) if e["event"] == "mesh")
-    assert first == {"event": "mesh", "step": 0, "devices": 4, "data": 2, "tensor": 2, "zero": 1, "ranks": "threads"}, first
+    assert first == {"event": "mesh", "step": 0, "devices": 4, "data": 2, "tensor": 2, "zero": 1, "ranks": "threads", "communicator": "threads"}, first
     assert b"<svg" in f.read("loss.svg") and b"step\t12" in f.read("profile")
     verbose = f.train("--batch", "4", "--steps", "1", "--devices", "2", "--verbose")
     assert verbose.code == 0 and "mesh of data 2, tensor 1; of the data group" in verbose.err, verbose.err
+
+
+def test_a_communicator_of_gpus_is_refused_where_devices_share_the_hosts_memory(f):
+    f.train(*RUN, "--devices", "2", "--communicator", "direct").refused(1, "mesh.communicator", "is direct, and the devices of this build share the host's memory")
+    f.train(*RUN, "--devices", "2", "--communicator", "mpi").refused(2, "mesh.communicator", "'mpi'", "nccl or direct")
+    f.train(*RUN, "--communicator", "direct", "--ranks", "127.0.0.1:1,127.0.0.1:2").refused(2, "mesh.communicator", "processes")
 
 
 def test_processes_give_the_bits_of_threads(f):
