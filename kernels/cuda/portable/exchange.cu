@@ -1,6 +1,7 @@
 // Exchanges between GPUs that reach each other's memory: one launch on each, which meet by messages (exchange.cuh). A rank reads the numbers of all ranks and combines
 // them in the order of the ranks, so its bits are those of comm::combine. Bound by the links: all_reduce reads and writes (ranks - 1) / ranks of the bytes through
-// them, the others read as much. Each thread has `flight` loads of 16 bytes from every rank under way, which hides the time of a load through a link.
+// them, the others pass as much in one direction. Each thread has `flight` loads of 16 bytes from every rank under way, which hides the time of a load through a link: with
+// 4 of them 32 blocks of 512 threads reach what NVLink gives, so that most multiprocessors are left to other kernels.
 #include "exchange.h"
 
 #include "exchange.cuh"
@@ -202,16 +203,15 @@ extern "C" __global__ void __launch_bounds__(exchange_threads) exchange_i64(cons
   reduce<i64, 4>(a);
 }
 
-/// all_gather: the part of each rank, of which a rank begins with its neighbour's so that they do not all read from one. broadcast: x of the root.
+/// all_gather: a rank writes its part to all ranks, since stores through a link need fewer threads than loads, beginning with its neighbour so that they do not all write
+/// to one. broadcast: x of the root.
 extern "C" __global__ void __launch_bounds__(exchange_threads) exchange_copies(const __grid_constant__ exchange_operands a) {
   __shared__ exchange_meeting m;
-  constexpr int flight = 8;
+  constexpr int flight = 4;
   if (meet(a, m)) {
     if (a.kind == exchange_broadcast) copy_bytes<flight>(m.from[a.root], a.to, a.count);
-    for (int k = 1; a.kind == exchange_all_gather && k <= a.ranks; ++k) {
-      const int p = (a.rank + k) % a.ranks;
-      copy_bytes<flight>(m.from[p], a.to + std::uint64_t(p * a.count), a.count);
-    }
+    for (int k = 1; a.kind == exchange_all_gather && k <= a.ranks; ++k)
+      copy_bytes<flight>(a.from, m.to[(a.rank + k) % a.ranks] + std::uint64_t(a.rank * a.count), a.count);
   }
   leave(a, m);
 }

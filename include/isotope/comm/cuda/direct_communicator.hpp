@@ -65,7 +65,7 @@ class direct_communicator final : public gpu_communicator {
   static constexpr std::string_view name = "direct";
 
   /// Called by all ranks of `host` at the same time, with the same `all`; returns when a sum of 1 over all ranks has given their number.
-  /// @param blocks  of the largest exchanges; 0: as many as the device has multiprocessors
+  /// @param blocks  of the largest exchanges; 0: 32, with which NVLink is busy
   /// @error missing_feature: a GPU that cannot reach another one's memory, more than 16 ranks, a rank that is another process, or no device code for the GPU;
   ///        invalid_argument: a missing driver, context or group, or two ranks with one GPU; corrupt: the sum is wrong; device_lost, timeout, peer_lost
   static result<std::unique_ptr<direct_communicator>> join(std::shared_ptr<direct::places> all, const gpu_of_rank& device,
@@ -201,11 +201,8 @@ class direct_communicator final : public gpu_communicator {
   result<direct::places::place> open_place() {
     direct::places::place own;
     if (const auto s = f()->context_device(&own.device); s != cuda::status::success) return failed(s, "asking for the device");
-    int multiprocessors = 0;
-    if (const auto s = f()->device_attribute_of(&multiprocessors, cuda::device_attribute::multiprocessors, own.device);
-        s != cuda::status::success)
-      return failed(s, "asking for the multiprocessors");
-    if (blocks_ <= 0) blocks_ = multiprocessors;
+    constexpr int usual_blocks = 32;
+    if (blocks_ <= 0) blocks_ = usual_blocks;
     constexpr unsigned portable_and_mapped = 3;
     void* control = nullptr;
     auto s = f()->allocate_host(&control, sizeof(cuda::gpu::exchange_control), portable_and_mapped);

@@ -12,7 +12,7 @@ namespace isotope {
 
 struct direct_options {
   double timeout_seconds = 600;
-  int blocks = 0;  // of the largest exchanges; 0: as many as a device has multiprocessors
+  int blocks = 0;  // of the largest exchanges; 0: 32, with which NVLink is busy
 };
 
 /// GPUs that communicate by kernels of their own, beside a transport of the host, by which the ranks meet. All ranks of a group join the same object: they are
