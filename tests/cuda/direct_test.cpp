@@ -1,8 +1,11 @@
 /// GPUs that use each other's memory: the operations on two of them, which are skipped where there are not two, and what is refused anywhere.
+#include <isotope/backend/cuda/graph_edges.hpp>
+#include <isotope/backend/cuda/step_graph.hpp>
 #include <isotope/comm/cuda/direct_group.hpp>
 #include <isotope/comm/sanity.hpp>
 
 #include <atomic>
+#include <cstring>
 
 #include "../comm/operations.hpp"
 #include "device.hpp"
@@ -199,6 +202,103 @@ TEST_F(cuda_direct_refused, two_ranks_with_one_gpu) {
 TEST_F(cuda_direct_refused, ranks_of_different_processes) {
   expect_refusal(joined([](int r) { return r; }, [&](int) { return std::make_shared<direct::places>(2); }), errc::missing_feature,
                  "is not in this process");
+}
+
+/// A group of one rank, whose exchanges are kernels: an all_reduce copies.
+class lonely_rank final : public isotope::communicator, public cuda::stream_communicator {
+ public:
+  lonely_rank(const cuda::context& c, bool by_kernels) : context_(c), by_kernels_(by_kernels) {
+    const auto& code = cuda::fatbins::exchange;
+    c.f()->load_library(&library_, code.bytes.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+    cuda::kernel_handle kernel = nullptr;
+    c.f()->library_kernel(&kernel, library_, "exchange_f32");
+    c.f()->kernel_function(&function_, kernel);
+    c.f()->allocate(&box_, sizeof(cuda::gpu::exchange_box));
+    c.f()->fill_words(box_, 0, sizeof(cuda::gpu::exchange_box) / 4, c.stream());
+  }
+  ~lonely_rank() override {
+    context_.f()->free(box_);
+    context_.f()->unload_library(library_);
+  }
+  int rank() const override { return 0; }
+  int ranks() const override { return 1; }
+  result<void> all_reduce(std::span<std::byte>, dtype, reduction) override { return {}; }
+  result<void> all_gather(std::span<const std::byte>, std::span<std::byte>) override { return {}; }
+  result<void> reduce_scatter(std::span<std::byte>, std::span<std::byte>, dtype, reduction) override { return {}; }
+  result<void> broadcast(std::span<std::byte>, int) override { return {}; }
+  result<void> barrier() override { return {}; }
+  void abort(isotope::failure) noexcept override {}
+  bool exchanges_by_kernels() const override { return by_kernels_; }
+  result<void> start(const cuda::library_collective& c, cuda::stream_handle s) override {
+    cuda::gpu::exchange_operands a{};
+    a.boxes[0] = box_;
+    a.from = c.whole, a.to = c.part;
+    a.count = c.count;
+    a.ranks = 1;
+    cuda::launch_config how{.grid_x = 2, .block_x = 64};
+    how.stream = s;
+    void* parameters[] = {&a};
+    EXPECT_EQ(context_.f()->launch_kernel(&how, function_, parameters, nullptr), cuda::status::success);
+    return {};
+  }
+
+ private:
+  const cuda::context& context_;
+  bool by_kernels_;
+  cuda::library_handle library_ = nullptr;
+  cuda::function_handle function_ = nullptr;
+  cuda::device_address box_ = 0;
+};
+TEST(cuda_direct_graph, exchanges_by_kernels_are_nodes_of_the_graph_and_others_graphs_inside_it) {
+  if (!emulator().there()) GTEST_SKIP() << "the emulated driver is not there";
+  const emulator_settings restored;
+  cuda::options o;
+  o.diagnose.driver_library = emulated_driver;
+  o.diagnose.no_library = true;
+  auto opened = cuda::context::open(o, cuda::fatbins::needs);
+  ASSERT_TRUE(opened.ok()) << opened.error().line();
+  const auto context = *opened;
+  const auto here = context->current();
+  const auto& f = context->f();
+  cuda::loaded_functions functions(context);
+  constexpr std::size_t count = 300;
+  cuda::device_address at = 0;
+  ASSERT_EQ(f->allocate(&at, 3 * count * 4), cuda::status::success);
+  const auto exchange_of = [&](std::uint64_t from, std::uint64_t to) {
+    cuda::dispatch d;
+    d.collective = {cuda::library_collective::kind::all_reduce, isotope::rank_group::data, dtype::f32, std::int64_t(count), from, to};
+    d.function = "all_reduce";
+    d.reads = {{from, std::int64_t(count * 4)}};
+    d.writes = {{to, std::int64_t(count * 4)}};
+    return d;
+  };
+  const std::vector<cuda::dispatch> all{exchange_of(at, at + count * 4), exchange_of(at + count * 4, at + 2 * count * 4)};
+  for (const bool by_kernels : {true, false}) {
+    lonely_rank rank(*context, by_kernels);
+    const auto graphs = emulator().calls("cuGraphAddChildGraphNode"), kernels = emulator().calls("cuGraphAddKernelNode");
+    cuda::step_graph graph(context);
+    const isotope::rank_groups groups{.tensor = nullptr, .data = &rank};
+    const auto built = graph.build(functions, all, cuda::graph_edges(all), {}, cuda::stream_groups(groups));
+    ASSERT_TRUE(built.ok()) << built.error().line();
+    EXPECT_EQ(emulator().calls("cuGraphAddKernelNode") - kernels, by_kernels ? 2 : 0);
+    EXPECT_EQ(emulator().calls("cuGraphAddChildGraphNode") - graphs, by_kernels ? 0 : 2);
+    for (std::uint64_t run = 0; run < 2; ++run) {
+      const bytes x = comm_test::given(dtype::i32, count, 0, run + (by_kernels ? 10 : 0));
+      bytes y(x.size());
+      f->copy_to_device(at, x.data(), x.size(), context->stream());
+      auto value = context->submit(graph.handle());
+      ASSERT_TRUE(value.ok()) << value.error().line();
+      ASSERT_TRUE(context->wait(*value).ok());
+      f->copy_to_host(y.data(), at + 2 * count * 4, y.size(), context->stream());
+      f->synchronize_stream(context->stream());
+      for (std::size_t i = 0; i < count; ++i) {
+        float from = 0, to = 0;
+        std::memcpy(&from, x.data() + i * 4, 4), std::memcpy(&to, y.data() + i * 4, 4);
+        ASSERT_TRUE(from == to || (from != from && to != to)) << i;
+      }
+    }
+  }
+  f->free(at);
 }
 
 }  // namespace direct_test
