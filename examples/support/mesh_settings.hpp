@@ -36,7 +36,7 @@ inline const std::map<std::string, std::string, std::less<>>& mesh_meanings() {
       {"mesh.zero", "1: each group keeps and updates a part of the optimizer's state (ZeRO-1), with the same bits; 0: all of it"},
       {"mesh.ranks", "host:port,host:port,...: where the processes of a run listen, one for each device; default: one process"},
       {"mesh.rank", "which of them this process is, counted from 0"},
-      {"mesh.communicator", "nccl or direct: how GPUs exchange numbers; direct: by each other's memory, in one process; default: nccl"},
+      {"mesh.communicator", "nccl or direct: how GPUs exchange numbers; direct: by each other's memory; default: direct where they can"},
       {"mesh.step_timeout", "seconds that a step on several devices may take before the run ends"},
       {"mesh.abort_deadline", "seconds after that until the process is ended, if the step still hangs"},
   };

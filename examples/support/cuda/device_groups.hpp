@@ -27,11 +27,12 @@ template <class Device> class device_groups {
   static isotope::result<std::unique_ptr<device_groups>> open(const rank_team& team, const host_groups& host, int one) {
     std::unique_ptr<device_groups> g(new device_groups);
     g->devices_.resize(std::size_t(team.mesh.ranks()));
+    const auto environment = pinned_nccl_environment();
     if (communicator(team) == isotope::direct_communicator::name) {
       g->template make_groups<isotope::direct_group<host_group>>(team, host, one, isotope::direct_options{});
       return g;
     }
-    auto settings = isotope::nccl_settings::from(pinned_nccl_environment());
+    auto settings = isotope::nccl_settings::from(environment);
     if (!settings) return settings.error();
     auto library = isotope::nccl::library::open({});
     if (!library) return library.error();
@@ -39,9 +40,13 @@ template <class Device> class device_groups {
                                                              isotope::nccl_options{*std::move(library), *std::move(settings)});
     return g;
   }
-  /// How ranks exchange numbers, for reports.
+  /// How ranks exchange numbers: as the user says, or else directly where the GPUs of one process reach each other's memory, and by NCCL elsewhere.
   static std::string communicator(const rank_team& team) {
-    return team.communicator.empty() ? std::string(isotope::nccl_communicator::name) : team.communicator;
+    if (!team.communicator.empty()) return team.communicator;
+    const auto driver = isotope::cuda::driver::open({});
+    const bool direct = !team.processes() && driver && team.mesh.ranks() <= isotope::cuda::gpu::most_exchange_ranks &&
+                        isotope::reach_each_other(**driver, team.mesh.ranks());
+    return std::string(direct ? isotope::direct_communicator::name : isotope::nccl_communicator::name);
   }
   /// Rank r has GPU r; of a process of its own --device names it, or else its rank modulo the number of GPUs that it sees.
   static std::string device_of(const rank_team& team, int rank, const machine_settings& m) {

@@ -10,6 +10,21 @@
 
 namespace isotope {
 
+/// Whether each of the first `gpus` devices reaches the memory of all others of them, so that direct_group serves them.
+inline bool reach_each_other(const cuda::driver& d, int gpus) {
+  int there = 0;
+  if (d->can_access_peer == nullptr || d->device_count(&there) != cuda::status::success || there < gpus) return false;
+  for (int a = 0; a < gpus; ++a)
+    for (int b = 0; b < gpus; ++b) {
+      cuda::device_handle from = 0, to = 0;
+      int can = 0;
+      if (a == b) continue;
+      if (d->device_get(&from, a) != cuda::status::success || d->device_get(&to, b) != cuda::status::success) return false;
+      if (d->can_access_peer(&can, from, to) != cuda::status::success || can == 0) return false;
+    }
+  return true;
+}
+
 struct direct_options {
   double timeout_seconds = 600;
   int blocks = 0;  // of the largest exchanges; 0: 32, with which NVLink is busy
