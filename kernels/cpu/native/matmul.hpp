@@ -3,6 +3,7 @@
 ///
 /// Register tiles, panels, blocks that stay in L2 and cells follow Goto & van de Geijn 2008. The cost in bytes and shuffles decides which operand is
 /// packed for all threads and which one is streamed. A fused body works on a finished cell while it is in L2.
+#include <isotope/backend/cpu/pair_rate.hpp>
 #include <isotope/kernels/cpu/native/body/programs.hpp>
 #include <isotope/kernels/cpu/native/gemm/a8_panel.hpp>
 #include <isotope/kernels/cpu/native/gemm/a8_tile_gemm.hpp>
@@ -16,7 +17,8 @@
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// @tparam Unit  the matrix unit that multiplies tiles of bf16, and of activations and weights in 8 bits, where it exists and the system permits it
-template <class P, class Unit = matrix_unit> struct matmul {
+/// @tparam Pairs  says whether pairs of bf16 are multiplied, or numbers in f32
+template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct matmul {
   static constexpr bool tiles = Unit::there && lanes == Unit::rows && std::same_as<P, precision::bf16>;
   static constexpr bool byte_tiles = Unit::has_bytes && lanes == Unit::rows, byte_dots = config::has_byte_dots && lanes == 16;
   static constexpr bool pairs = config::has_bf16_pairs && std::same_as<P, precision::bf16>;
@@ -29,8 +31,11 @@ template <class P, class Unit = matrix_unit> struct matmul {
   /// Returns the longest serial sum: the terms of a block of K, then the other blocks. A gemv has shorter sums; so do tiles, which add 16 terms, two
   /// sums and one sum for each tile of K.
   static constexpr std::int64_t chain(std::int64_t K) {
-    const std::int64_t blocks = larger_of(1, divide_up(K, per_step * blocking::depth));
-    return divide_up(K, blocks) + (per_step - 1) + blocks - 1;
+    const auto of = [K](std::int64_t step) {
+      const std::int64_t blocks = larger_of(1, divide_up(K, step * blocking::depth));
+      return divide_up(K, blocks) + (step - 1) + blocks - 1;
+    };
+    return larger_of(of(per_step), of(1));
   }
 
   static constexpr std::int64_t scratch(const step_shapes& s) {
@@ -71,7 +76,8 @@ template <class P, class Unit = matrix_unit> struct matmul {
       if (l.in[0].type == dtype::bf16 && l.in[1].type == dtype::bf16) {
         if constexpr (tiles)
           if (Unit::permitted()) return make<unit_operands<Unit>>(l);
-        if constexpr (pairs) return make<pair_operands>(l);
+        if constexpr (pairs)
+          if (Pairs::fast() || l.constants<op::matmul>().packed) return make<pair_operands>(l);
       }
     make<f32_operands>(l);
   }
@@ -107,14 +113,19 @@ template <class P, class Unit = matrix_unit> struct matmul {
     } else if (gemv::takes(s) && !l.constants<op::matmul>().batch_invariant) {  // it adds up in another order than the others
       gemv(l, s, finish, packed).run();
     } else if (s.b_k == 1 && s.b_col != 1) {
-      // Packing an element of B and reading it back costs about three times as much as packing one of A or transposing one of C.
-      gemm_by_rows<Operands>(l, s, finish, s.M * (s.K / Operands::per_step + s.N) < 3 * s.N * (s.K / Operands::per_step), packed, waiting)
-          .run();
+      gemm_by_rows<Operands>(l, s, finish, packs_left<Operands>(s), packed, waiting).run();
     } else if (by_columns(s.M, s.N)) {
       gemm_by_columns<Operands>(l, s, finish, packed, waiting).run();
     } else {
       gemm_by_rows<Operands>(l, s, finish, false, packed, waiting).run();
     }
+  }
+  /// Whether a product with the transpose of a matrix packs its left operand, and transposes the result, or packs the matrix. Transposing an element of a result
+  /// costs twice as much as packing an element of an operand in f32 (a Xeon); in pairs and tiles packing one of the matrix costs three times as much as either.
+  template <class Operands> static constexpr bool packs_left(const portable::matmul_shape& s) {
+    const std::int64_t k = s.K / Operands::per_step;
+    if constexpr (Operands::per_step == 1) return s.M * (k + 2 * s.N) < s.N * k;
+    else return s.M * (k + s.N) < 3 * s.N * k;
   }
   static constexpr bool by_columns(std::int64_t M, std::int64_t N) { return M < N && M <= 2 * blocking::block_rows; }
 };

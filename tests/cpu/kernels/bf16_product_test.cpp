@@ -1,14 +1,28 @@
 #include "bf16_contract.hpp"
 
-/// Native bf16 matmuls: on the matrix unit if the processor has one, otherwise by instructions for bf16 pairs, otherwise in f32.
+/// Native bf16 matmuls: on the matrix unit if the processor has one, otherwise both by instructions for bf16 pairs and in f32, whichever of them it prefers.
 namespace bf16_product_test {
 using namespace isotope_test;
-using product = cpu::kernel<op::matmul, precision::bf16, kernels::native>;
+template <bool Fast> struct given_rate {
+  static bool fast() { return Fast; }
+};
+template <bool Fast> using product = cpu::native::matmul<precision::bf16, cpu::native::matrix_unit, given_rate<Fast>>;
 
 template <class F> void all_orders(std::int64_t M, std::int64_t N, std::int64_t K, const F& element) {
-  ASSERT_EQ("", (broken_in_any_order<product>(M, N, K, element)));
+  ASSERT_EQ("", (broken_in_any_order<product<true>>(M, N, K, element)));
+  ASSERT_EQ("", (broken_in_any_order<product<false>>(M, N, K, element)));
 }
-template <class F> void expect_contract(const operands& o, const F& element) { ASSERT_EQ("", (broken_contract<product>(o, element))); }
+template <class F> void expect_contract(const operands& o, const F& element) {
+  ASSERT_EQ("", (broken_contract<product<true>>(o, element)));
+  ASSERT_EQ("", (broken_contract<product<false>>(o, element)));
+}
+
+TEST(pair_rate, is_that_of_the_processor) {
+  EXPECT_TRUE(cpu::pairs_are_slow("GenuineIntel", true));
+  EXPECT_FALSE(cpu::pairs_are_slow("GenuineIntel", false));
+  EXPECT_FALSE(cpu::pairs_are_slow("AuthenticAMD", true));
+  EXPECT_FALSE(cpu::pairs_are_slow("AuthenticAMD", false));
+}
 
 TEST(bf16_product, sizes_around_tiles_panels_pairs_and_blocks_keep_the_contract) {
   for (auto [M, N, K] :

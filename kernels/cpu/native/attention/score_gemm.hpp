@@ -1,10 +1,10 @@
 #pragma once
 /// The gemms with a block of scores, in small register tiles: on f32 numbers, or on pairs of bf16 at twice the rate.
 ///
-/// Processors with a matrix unit multiply vectors of pairs at half the f32 rate (Sapphire Rapids), so there attention runs in f32, in 0.7 to 0.8 of
-/// the time. Pairs flush subnormal numbers to zero, which attention may (docs/NUMERICS.md), and take its weights rounded to bf16.
+/// Where pairs are slower than f32 (pair_rate.hpp), attention runs in f32, in 0.7 to 0.8 of the time. Pairs flush subnormal numbers to zero, which attention may (docs/NUMERICS.md), and take its weights rounded to bf16.
 #include <initializer_list>
 
+#include <isotope/backend/cpu/pair_rate.hpp>
 #include <isotope/kernels/cpu/native/attention/rows.hpp>
 #include <isotope/kernels/cpu/native/attention/score_tile.hpp>
 #include <isotope/kernels/cpu/native/gemm/pair_microkernel.hpp>
@@ -125,9 +125,9 @@ inline score_tile score_tile_of(const portable::attention_heads& h, std::int64_t
           h.range.window != 0 ? h.range.window : score_tile::no_window};
 }
 
-/// Whether rows of D elements of these operands can be read as pairs of bf16.
+/// Whether rows of D elements of these operands are to be read as pairs of bf16.
 inline bool in_pairs(const launch& l, std::initializer_list<std::size_t> operands, std::int64_t D) {
-  bool all = D % 2 == 0;
+  bool all = D % 2 == 0 && pair_rate::fast();
   for (const std::size_t i : operands) all = all && l.in[i].type == dtype::bf16;
   return all;
 }

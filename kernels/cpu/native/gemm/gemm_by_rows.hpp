@@ -141,7 +141,7 @@ template <class Operands> class gemm_by_rows {
             auto packed = Operands::packed(block + panel_at(panels, p, k), panels.width(p), panels.elems(p));
             const place part = strip.part(0, panels.start(p) - v0);
             if constexpr (read_in_place<decltype(x)>())
-              if (r_k_ == 1 && at.p1 - at.p0 <= rows_ahead::most_panels) {
+              if (r_k_ == 1 && panels.count() <= rows_ahead::most_panels) {
                 panel_gemm(taken, rows, packed, part, k, old || k0 > 0, ahead_of(x, c, at, r, k0, p));
                 continue;
               }

@@ -17,8 +17,8 @@ using portable::put_tile;
 /// Rows to prefetch, which start at `at` and have the stride of the tile's own rows. The tile goes on by `step` floats for every 16 terms.
 struct rows_ahead {
   static constexpr std::int64_t line = 16;  // floats
-  // With more panels, a burst before each is of few lines, and the gemm is as fast with it or faster (2 % for 16 panels).
-  static constexpr std::int64_t most_panels = 8;
+  // With more panels, a burst before each is of few lines, and the gemm is as fast with it or faster (2 % for 16 panels, Zen 2; 5 % on a Xeon).
+  static constexpr std::int64_t most_panels = 4;
   const float* at;
   std::int64_t step;
 
