@@ -1,4 +1,5 @@
-// A sentence has the same embedding, bit for bit, alone and in any batch, at any place of it, in plans for any number of tokens, and for any number of threads.
+// A sentence has the same embedding, bit for bit, alone and in any batch, at any place of it, in plans for any number of tokens, for any number of threads, and
+// with weights that are packed or not.
 #include "outcome.hpp"
 
 #include <isotope/model/bert.hpp>
@@ -32,10 +33,16 @@ template <class T> T must(iso::result<T> r) {
   if (!r) throw std::runtime_error(r.error().line());
   return *std::move(r);
 }
-template <class Target> std::vector<float> embedded(const std::vector<int>& which, int tokens, int idle_before, int threads) {
+template <class Target>
+constexpr bool packs = Target::backend::name == iso::backend::cpu::name && Target::kernel_set::name == iso::kernels::native::name &&
+                       Target::precision::type == iso::dtype::f32;
+/// @param pack  whether products read packed copies of weights, where the target's kernels want them
+template <class Target> std::vector<float> embedded(const std::vector<int>& which, int tokens, int idle_before, int threads, bool pack) {
   const int most = int(which.size()) + 2;
   auto device = must(opened<Target>(threads));
-  auto plan = must(iso::plan_inference<Target>(iso::model::bert_embeddings_of{size, tokens, most}, 0, true, false, nullptr, nullptr, true));
+  auto plan = must(iso::plan_inference<Target>(iso::model::bert_embeddings_of{size, tokens, most}, 0, true, false, nullptr, nullptr, true,
+                                               false, {}, pack));
+  EXPECT_EQ(plan.totals.region[std::size_t(iso::value_kind::packed)] > 0, pack && packs<Target>);
   auto session = must(device.load(std::move(plan)));
   session.initialize(7);
   std::vector<std::int32_t> ids(std::size_t(tokens), 0), position(std::size_t(tokens), 0), starts;
@@ -67,7 +74,7 @@ TYPED_TEST_SUITE(batch_invariant, every_target, target_name);
 TYPED_TEST(batch_invariant, embeddings_have_the_same_bits_in_every_batch) {
   std::vector<std::vector<float>> alone;
   for (int k = 0; k < int(sentences.size()); ++k) {
-    alone.push_back(embedded<TypeParam>({k}, int(sentences[std::size_t(k)].size()), 0, 1));
+    alone.push_back(embedded<TypeParam>({k}, int(sentences[std::size_t(k)].size()), 0, 1, false));
     alone.back().resize(size.width);
     double squares = 0;
     for (const float x : alone.back()) squares += double(x) * double(x);
@@ -80,10 +87,29 @@ TYPED_TEST(batch_invariant, embeddings_have_the_same_bits_in_every_batch) {
   const bool host = TypeParam::backend::name == iso::backend::cpu::name;
   for (const batch& b : {batch{{3}, 4, 1, 2}, batch{{0, 3, 1}, 16, 2, 2}, batch{{4, 2, 1}, 64, 0, 1},
                          batch{{2, 0, 4, 1, 3, 2, 3}, 150, 5, 2}, batch{{1, 1, 3, 4, 2, 0}, host ? 600 : 130, 0, 3}}) {
-    const auto y = embedded<TypeParam>(b.which, b.tokens, b.idle_before, b.threads);
-    for (std::size_t i = 0; i < b.which.size(); ++i)
-      EXPECT_EQ(std::memcmp(y.data() + i * size.width, alone[std::size_t(b.which[i])].data(), sizeof(float) * size.width), 0)
-          << "sentence " << b.which[i] << " at place " << i << " of " << b.tokens << " tokens";
+    for (const bool pack : {false, true}) {
+      if (pack && !packs<TypeParam>) continue;
+      const auto y = embedded<TypeParam>(b.which, b.tokens, b.idle_before, b.threads, pack);
+      for (std::size_t i = 0; i < b.which.size(); ++i)
+        EXPECT_EQ(std::memcmp(y.data() + i * size.width, alone[std::size_t(b.which[i])].data(), sizeof(float) * size.width), 0)
+            << "sentence " << b.which[i] << " at place " << i << " of " << b.tokens << " tokens, packed " << pack;
+    }
+  }
+}
+
+TYPED_TEST(batch_invariant, plans_with_packed_weights_come_first) {
+  const auto plan = [](bool pack) {
+    return must(iso::plan_inference<TypeParam>(iso::model::bert_embeddings_of{size, 8, 2}, 0, true, false, nullptr, nullptr, true, false,
+                                               {}, pack));
+  };
+  auto device = must(opened<TypeParam>(1));
+  for (const bool first : {false, true}) {
+    std::vector<iso::owned_plan> both;
+    both.push_back({"first", plan(first)});
+    both.push_back({"second", plan(!first)});
+    const auto loaded = device.load(std::move(both));
+    EXPECT_EQ(loaded.ok(), first || !packs<TypeParam>) << first;
+    if (!loaded.ok()) { EXPECT_EQ(loaded.error().code, iso::errc::model_mismatch); }
   }
 }
 

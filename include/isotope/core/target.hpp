@@ -47,6 +47,8 @@ struct kernel_info {
   std::int64_t (*scratch)(const step_shapes&) = nullptr;  // bytes of workspace that are enough on every device
   /// Of a matmul: elements of the pre-packed right operand that the kernel prefers to read; 0: it prefers the operand itself.
   std::int64_t (*packed)(const step_shapes&) = nullptr;
+  /// The same for a right operand that is the transpose of a weight, of programs that update none.
+  std::int64_t (*packed_transposed)(const step_shapes&) = nullptr;
   bool packs = false;         // of an optimiser update: also updates packed copies of weights
   bool reads_blocks = false;  // of an op with a weight: the kernel reads it in blocks, too (core/quantized.hpp)
   bool counts_all_elements =

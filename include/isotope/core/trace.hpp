@@ -100,10 +100,11 @@ struct parameter {
   std::int32_t value = -1, grad = -1, packed = -1;  // packed: its pre-packed copy for matmuls; -1: none
   initializer init;
   bool decay = true, trainable = true;
-  double rate_scale = 1;     // factor on the learning rate
-  int muon = -1;             // param_options::muon; 1 or 0 once choose_matrices has decided
-  axis_split split;          // how the devices of a tensor group divide it
-  std::int64_t second = -1;  // offset of its second moment; -1: it has none
+  double rate_scale = 1;           // factor on the learning rate
+  int muon = -1;                   // param_options::muon; 1 or 0 once choose_matrices has decided
+  axis_split split;                // how the devices of a tensor group divide it
+  std::int64_t second = -1;        // offset of its second moment; -1: it has none
+  bool packed_transposed = false;  // whether the packed copy is for products with its transpose
 };
 struct named_value {
   name label;

@@ -34,6 +34,7 @@ struct embedder_options {
   bool decompose_all = false;                  // as the parameter of plan_inference
   weight_storage stored = nullptr;             // likewise
   bool a8 = false;                             // likewise
+  bool pack = true;                            // likewise
 };
 
 /// The tokens of a text: those that were embedded, and those that were cut off.
@@ -130,7 +131,7 @@ template <Target T> class embedder {
       const token_bucket b{n, (n + 7) / 8};
       auto p = plan_inference<T>(
           model::bert_embeddings_of{config.size, b.tokens, b.sequences, config.sentence.pooling, config.sentence.normalise}, o.budget, true,
-          o.decompose_all, o.stored, nullptr, true, o.a8);
+          o.decompose_all, o.stored, nullptr, true, o.a8, {}, o.pack);
       if (!p) return std::move(p).error();
       all.buckets.push_back(b);
       all.plans.push_back({"embed " + std::to_string(n), *std::move(p)});

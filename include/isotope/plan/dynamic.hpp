@@ -75,13 +75,16 @@ result<dynamic_plan> plan_training(const Model& model, const training_options& o
 ///                         another order are not taken. Kernels of every backend heed it.
 /// @param beside           the options of the training plan beside which it evaluates, for its mesh and the order of its parameters
 /// @param a8               activations of products with weights in q8_0 or q4_0 are rounded to 8 bits, 32 along K at a time (quantized::round_activations)
+/// @param pack             weights that products read have a second copy, in the order in which the target's kernels read them, where these want one (f32 on cpu):
+///                         memory for time. Results keep their bits.
 /// @error what would have been a compile error, as one line
 template <Target T, class Model>
 result<dynamic_plan> plan_inference(const Model& model, std::int64_t budget = 0, bool fused = true, bool decompose_all = false,
                                     weight_storage stored = nullptr, grouping group = nullptr, bool batch_invariant = false,
-                                    bool a8 = false, const training_options& beside = {}) {
+                                    bool a8 = false, const training_options& beside = {}, bool pack = false) {
   return plan_detail::make_dynamic<T>(
-      plan_detail::trace_inference<T>(model, fused, decompose_all, stored, group, verifies_traces, batch_invariant, a8, beside), budget);
+      plan_detail::trace_inference<T>(model, fused, decompose_all, stored, group, verifies_traces, batch_invariant, a8, beside, pack),
+      budget);
 }
 
 /// Returns the trace that plan_training lays out, for reports: plan/report/trace.hpp, plan/report/fusion.hpp.

@@ -24,6 +24,7 @@ template <class K> constexpr kernel_info describe_kernel() {
   if constexpr (requires { K::outside_epilogues; }) r.outside_epilogues = K::outside_epilogues;
   if constexpr (requires(const step_shapes& s) { K::scratch(s); }) r.scratch = &K::scratch;
   if constexpr (requires(const step_shapes& s) { K::packed(s); }) r.packed = &K::packed;
+  if constexpr (requires(const step_shapes& s) { K::packed_transposed(s); }) r.packed_transposed = &K::packed_transposed;
   if constexpr (requires { K::packs; }) r.packs = K::packs;
   if constexpr (requires { K::reads_blocks; }) r.reads_blocks = K::reads_blocks;
   if constexpr (requires { K::counts_all_elements; }) r.counts_all_elements = K::counts_all_elements;

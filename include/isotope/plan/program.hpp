@@ -12,6 +12,7 @@
 #include "kernels.hpp"
 #include "layout.hpp"
 #include "optimizer.hpp"
+#include "packed_weights.hpp"
 #include "pad_rows.hpp"
 #include "plan.hpp"
 #include "simplify.hpp"
@@ -103,11 +104,11 @@ constexpr trace trace_training(const Model& model, const training_options& o, bo
   return best;
 }
 /// Plans a forward model: no gradient, no optimiser state, nothing kept for a backward pass. `verify`: the result of each pass is checked. `batch_invariant`,
-/// `a8`, `beside`: as in plan_inference.
+/// `a8`, `beside`, `pack`: as in plan_inference.
 template <Target T, class Model>
 constexpr trace trace_inference(const Model& model, bool fused, bool decompose_all = false, weight_storage stored = nullptr,
                                 grouping group = nullptr, bool verify = verifies_traces, bool batch_invariant = false, bool a8 = false,
-                                const training_options& beside = {}) {
+                                const training_options& beside = {}, bool pack = false) {
   graph<T> machine;
   machine.kernels = kernel_table<T>;
   machine.decompose_all = decompose_all;
@@ -139,6 +140,8 @@ constexpr trace trace_inference(const Model& model, bool fused, bool decompose_a
     prune(machine.g);
     store_weights(machine, stored, kernel_table<T>, T::backend::name);
     verify_after(machine, "store_weights", verify);
+    if (pack) pack_transposed_weights(machine);
+    verify_after(machine, "pack_transposed_weights", verify);
     gather_params(machine);
     verify_after(machine, "gather_params", verify);
     if (batch_invariant) set_batch_invariant(machine.g);

@@ -12,6 +12,7 @@
 #include <isotope/kernels/cpu/native/gemm/gemm_by_rows.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemv.hpp>
 #include <isotope/kernels/cpu/native/gemm/unit_operands.hpp>
+#include <isotope/kernels/cpu/native/gemm/weight_panels.hpp>
 #include <isotope/op/matmul.hpp>
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
@@ -70,6 +71,16 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
     });
   }
 
+  /// Returns the size of the packed copy of a weight (N, K) of f32 whose transpose the kernel reads.
+  static constexpr std::int64_t packed_transposed(const step_shapes& s) requires std::same_as<P, precision::f32> {
+    return weight_panels(s.in[1][-1], s.in[1][-2]).elements();
+  }
+  /// Packs a weight (N, K) of f32.
+  static void pack_transposed(const view& w, void* to, thread_pool* pool) requires std::same_as<P, precision::f32> {
+    const weight_panels copy(w.dims[0], w.dims[1]);
+    pool->parallel(copy.count(), [&](std::int64_t p, int) { copy.pack(w.as<const float>(), p, static_cast<float*>(to)); });
+  }
+
   static void run(const launch& l) {
     if (l.out[0].dims.count() == 0) return;
     if constexpr (per_step == 2)
@@ -101,6 +112,8 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
     const portable::matmul_shape s(l);
     const portable::gemm_epilogue finish(l, s);
     if (l.constants<op::matmul>().a8) return rounded(l, s, finish);
+    if constexpr (std::same_as<P, precision::f32>)
+      if (l.constants<op::matmul>().packed) return gemm_by_panels(l, s, finish).run();
     auto* packed = static_cast<float*>(l.scratch);
     float* waiting = packed + blocking::copies * gemm_partition::packed_floats(s.M, s.N, s.K, s.batches);
     if (in_blocks(l.in[1].type)) {

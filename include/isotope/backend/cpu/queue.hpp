@@ -87,7 +87,8 @@ template <Target T> class queue {
     const auto kernel = find_kernel(kernel_table<T>, &info<op::matmul>, T::precision::type);
     const view weight{pointer(base[value_kind::param]) + s.at * size_of(s.type), s.dims, dense_strides(s.dims), s.type};
     const float_environment mode(pool_->denormals());
-    code_of<T>()[std::size_t(kernel)].pack(weight, pointer(base[value_kind::packed]) + s.packed, pool_.get());
+    const entry& code = code_of<T>()[std::size_t(kernel)];
+    (s.packed_transposed ? code.pack_transposed : code.pack)(weight, pointer(base[value_kind::packed]) + s.packed, pool_.get());
     return false;
   }
   template <class Task> void parallel(std::int64_t n, const Task& task) const {

@@ -16,14 +16,22 @@
 
 namespace isotope {
 
-/// Checks that a plan has the same parameters as the first. @error model_mismatch
+/// Checks that a plan has the same parameters as the first, and packed copies of weights only where the first has them, too, since that one's are kept up to
+/// date. @error model_mismatch
 inline result<void> same_parameters(const plan_view& a, const plan_view& b, std::string_view label) {
   if (b.steps.empty()) return {};
-  bool same = a.slots.size() == b.slots.size();
+  bool same = a.slots.size() == b.slots.size(), packed = true;
   for (std::size_t i = 0; same && i < a.slots.size(); ++i)
     same = a.slots[i].path == b.slots[i].path && a.slots[i].dims == b.slots[i].dims && a.slots[i].at == b.slots[i].at &&
            a.slots[i].type == b.slots[i].type;
-  if (same) return {};
+  for (std::size_t i = 0; same && i < a.slots.size(); ++i)
+    packed = packed && (b.slots[i].packed < 0 ||
+                        (a.slots[i].packed == b.slots[i].packed && a.slots[i].packed_transposed == b.slots[i].packed_transposed));
+  if (same && packed) return {};
+  if (same)
+    return fail(errc::model_mismatch,
+                "the plan '" + std::string(label) + "' reads packed copies of weights that the first plan does not have", "session",
+                "plan all with the same `pack`");
   return fail(errc::model_mismatch, "the plan '" + std::string(label) + "' has other parameters than the first plan", "session",
               "plan all from one model, with one group of training_options");
 }

@@ -38,6 +38,18 @@ class weight_panels {
   std::int64_t N_, K_;
 };
 
+/// The part of the next block of panels that is prefetched while a tile of this one is made: so many cache lines for every 16 terms.
+struct panel_ahead {
+  static constexpr std::int64_t most_strips = 8;  // with more tiles, a block is read from memory seldom enough
+  const float* at;
+  std::int64_t lines;
+
+  template <int> ISOTOPE_INLINE void fetch(std::int64_t) {
+    for (std::int64_t i = 0; i < lines; ++i) __builtin_prefetch(at + i * rows_ahead::line, 0, 2);
+    at += lines * rows_ahead::line;
+  }
+};
+
 /// A product with a packed weight. An element's terms are added in the order of the other products: one block of K after another.
 class gemm_by_panels {
  public:
@@ -66,32 +78,56 @@ class gemm_by_panels {
   static constexpr std::int64_t most_rows = whole(96, weight_panels::rows), tile_floats = blocking::tile_floats;
   static_assert(most_rows * weight_panels::cols <= tile_floats);
 
+  /// Whether the weights are read from memory as fast as they are multiplied.
+  static bool few(std::int64_t rows) { return rows <= panel_ahead::most_strips * weight_panels::rows; }
   /// Makes rows [m0, m0 + rows) of panels [p0, p1).
   void fill(std::int64_t batch, std::int64_t m0, std::int64_t rows, std::int64_t p0, std::int64_t p1) const {
     alignas(64) float tile[tile_floats];
     const std::int64_t n0 = weight_panels::start(p0), ld = weight_panels::start(p1 - 1) + panels_.width(p1 - 1) - n0;
     const float* x = l_.in[0].as<const float>() + s_.offset_a(batch) + m0 * s_.a_row;
-    for (std::int64_t k0 = 0; k0 < s_.K || k0 == 0; k0 += depth_)
+    const auto make = [&](std::int64_t p, std::int64_t k0) {
+      multiply(x + k0 * s_.a_k, rows, p, k0, tile + weight_panels::start(p) - n0, ld);
+    };
+    if (few(rows)) {  // reads the weights as one run
       for (std::int64_t p = p0; p < p1; ++p)
-        multiply(x + k0 * s_.a_k, rows, p, k0, tile + weight_panels::start(p) - n0, ld);
+        for (std::int64_t k0 = 0; k0 < s_.K || k0 == 0; k0 += depth_) make(p, k0);
+    } else {
+      for (std::int64_t k0 = 0; k0 < s_.K || k0 == 0; k0 += depth_)
+        for (std::int64_t p = p0; p < p1; ++p) make(p, k0);
+    }
     epilogue_.finish(batch, m0, m0 + rows, n0, smaller(s_.N, n0 + ld), tile, ld);
   }
   /// Adds one block of K of a panel to a cell.
   void multiply(const float* x, std::int64_t rows, std::int64_t p, std::int64_t k0, float* to, std::int64_t ld) const {
-    using make = void (*)(const float*, std::int64_t, std::int64_t, const float*, std::int64_t, float*, std::int64_t, std::int64_t, bool);
+    const std::int64_t strips = divide_up(rows, weight_panels::rows), width = panels_.width(p);
+    const float* w = weights() + panels_.at(p, k0);
+    if (s_.a_k == 1 && few(rows)) {
+      const std::int64_t lines = divide_up(width, strips);
+      by_tiles(x, rows, p, k0, to, ld, panel_ahead{w + smaller(depth_, s_.K - k0) * width, lines});
+    } else {
+      by_tiles(x, rows, p, k0, to, ld);
+    }
+  }
+  template <class... Ahead>
+  void by_tiles(const float* x, std::int64_t rows, std::int64_t p, std::int64_t k0, float* to, std::int64_t ld, Ahead... ahead) const {
+    using make =
+        void (*)(const float*, std::int64_t, std::int64_t, const float*, std::int64_t, float*, std::int64_t, std::int64_t, bool, Ahead...);
     constexpr int tall = int(weight_panels::rows);
-    static constexpr make makes[3][4] = {{&microkernel<1, 1>, &microkernel<2, 1>, &microkernel<4, 1>, &microkernel<tall, 1>},
-                                         {&microkernel<1, 2>, &microkernel<2, 2>, &microkernel<4, 2>, &microkernel<tall, 2>},
-                                         {&microkernel<1, 3>, &microkernel<2, 3>, &microkernel<4, 3>, &microkernel<tall, 3>}};
+    static constexpr make tiles[3][4] = {
+        {&microkernel<1, 1, Ahead...>, &microkernel<2, 1, Ahead...>, &microkernel<4, 1, Ahead...>, &microkernel<tall, 1, Ahead...>},
+        {&microkernel<1, 2, Ahead...>, &microkernel<2, 2, Ahead...>, &microkernel<4, 2, Ahead...>, &microkernel<tall, 2, Ahead...>},
+        {&microkernel<1, 3, Ahead...>, &microkernel<2, 3, Ahead...>, &microkernel<4, 3, Ahead...>, &microkernel<tall, 3, Ahead...>}};
     const std::int64_t width = panels_.width(p), k = smaller(depth_, s_.K - k0);
-    const float* w = l_.in[1].as<const float>() + panels_.at(p, k0);
+    const float* w = weights() + panels_.at(p, k0);
     for (std::int64_t i = 0; i < rows;) {
       const std::int64_t left = rows - i;
       const int size = left >= tall ? 3 : left >= 4 ? 2 : left >= 2 ? 1 : 0;
-      makes[width / lanes - 1][size](x + i * s_.a_row, s_.a_row, s_.a_k, w, width, to + i * ld, ld, k, k0 > 0);
+      tiles[width / lanes - 1][size](x + i * s_.a_row, s_.a_row, s_.a_k, w, width, to + i * ld, ld, k, k0 > 0, ahead...);
       i += size == 3 ? tall : std::int64_t(1) << size;
+      ((ahead.at += ahead.lines * k), ...);
     }
   }
+  const float* weights() const { return l_.in[1].as<const float>(); }
 
   const launch& l_;
   const portable::matmul_shape& s_;
