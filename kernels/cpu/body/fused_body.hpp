@@ -169,11 +169,12 @@ class fused_body {
   }
 
   /// Returns operand k's rows. They are read in place if they are contiguous and every reader accepts their format; otherwise they are converted to
-  /// f32 in the buffer, a repeated row only once.
-  row_view fetch(std::size_t k, body_range r, place at, std::int64_t width, float* buffer) const {
+  /// f32 in the buffer, a repeated row only once. The range comes by reference: a copy would load several members at once and wait as described at value_rows.
+  row_view fetch(std::size_t k, const body_range& r, place at, std::int64_t width, float* buffer) const {
     const view& x = l_.in[k];
     k -= own_;
-    if (axes_.one_run(k)) return rows_at(k, r.first, r.step, r, width, buffer);
+    std::int64_t rows = r.rows;
+    if (axes_.one_run(k)) return rows_at(k, r.first, r.step, rows, r.n, width, buffer);
     const extents& strides = axes_.strides[k];
     const std::int64_t inner = axes_.inner(), along = strides[std::size_t(axes_.rank - 1)], room = inner - at.col;
     // The range lies within one row of the inner axis, or its rows are rows of a matrix.
@@ -183,26 +184,27 @@ class fused_body {
       apart = r.step == inner ? strides[0] : strides[0] * (r.step / inner);
       even = true;
     }
-    if (even && apart == 0) r.rows = 1;
+    if (even && apart == 0) rows = 1;
     if (along == 1 && even && r.n <= room) {
       std::int64_t start = (axes_.rank == 2 ? at.row * strides[0] : 0) + at.col;
       if (axes_.rank > 2) axes_.runs(k, r.first, 1, [&](std::int64_t offset, std::int64_t, std::int64_t, std::int64_t) { start = offset; });
-      return rows_at(k, start, apart, r, width, buffer);
+      return rows_at(k, start, apart, rows, r.n, width, buffer);
     }
-    for (std::int64_t m = 0; m < r.rows; ++m)
+    for (std::int64_t m = 0; m < rows; ++m)
       axes_.runs(k, r.first + m * r.step, r.n, [&](std::int64_t offset, std::int64_t stride, std::int64_t to, std::int64_t length) {
         widen_run(x.data, x.type, offset, stride, buffer + m * width + to, length);
       });
-    return {buffer, r.rows == 1 ? 0 : width};
+    return {buffer, rows == 1 ? 0 : width};
   }
 
   /// Returns contiguous rows of operand k, which lie `apart` elements from one another.
-  row_view rows_at(std::size_t k, std::int64_t start, std::int64_t apart, const body_range& r, std::int64_t width, float* buffer) const {
+  row_view rows_at(std::size_t k, std::int64_t start, std::int64_t apart, std::int64_t rows, std::int64_t n, std::int64_t width,
+                   float* buffer) const {
     const view& x = l_.in[own_ + k];
     if (x.type == dtype::f32) return {x.as<const float>() + start, apart};
     if (x.type == dtype::bf16 && ((widened_ >> (own_ + k)) & 1u) == 0) return {x.as<const bfloat16>() + start, apart, dtype::bf16};
-    for (std::int64_t m = 0; m < r.rows; ++m) widen_run(x.data, x.type, start + m * apart, 1, buffer + m * width, r.n);
-    return {buffer, r.rows == 1 ? 0 : width};
+    for (std::int64_t m = 0; m < rows; ++m) widen_run(x.data, x.type, start + m * apart, 1, buffer + m * width, n);
+    return {buffer, rows == 1 ? 0 : width};
   }
 
   const launch& l_;
