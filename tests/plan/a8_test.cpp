@@ -65,8 +65,7 @@ std::vector<float> by_definition(const std::vector<iso::quantized::values>& w, c
       const auto& b = w[std::size_t((n * K + k) / 32)];
       std::int32_t sum = 0;
       for (std::size_t j = 0; j < 32; ++j) sum += std::int32_t(a.code[j]) * b.code[j];
-      const float scale = float(b.scale) * a.scale, term = float(sum) * scale;
-      part += term;
+      part = std::fma(float(sum) * float(b.scale), a.scale, part);
       if (k / 32 % 64 == 63) total += part, part = 0;
     }
     y.push_back(total + part);

@@ -1,9 +1,10 @@
 #pragma once
 /// Products of activations that are rounded to 8 bits (quantized::round_activations) and weights in blocks (core/quantized.hpp).
 ///
-/// Codes of a block are multiplied and summed as integers, which is exact in any order. The blocks of K are added in ascending order, as f32(sum of codes)
-/// (scale of the weight x scale of the activations), 64 blocks at a time. So a row of the result has the same bits for any number of rows, threads and with
-/// any instructions. Bound by the bytes of the weight where there are few rows: a task reads about 64 KB of it, for all rows.
+/// Codes of a block are multiplied and summed as integers, which is exact in any order. The blocks of K are added in ascending order, 64 blocks at a time:
+/// part = fma(f32(sum of codes) x scale of the weight, scale of the activations, part), which rounds twice. So a row of the result has the same bits for any
+/// number of rows, threads and with any instructions. Scales of weights have 11 significant bits, so (c + sum) scale - c scale is the first product, rounded
+/// once, where c is the f32 of an integer of few bits. Bound by the bytes of the weight where there are few rows: a task reads about 64 KB of it, for all rows.
 #include <cstring>
 
 #include <isotope/kernels/cpu/gemm/blocks.hpp>
@@ -37,6 +38,15 @@ struct a8_panels {
   int (*place)(dtype, int);  // where element j of a block is among its codes
 };
 
+/// part = fma(sum scale, x, part). A product of 0 is +0, and one with a scale that is not finite is NaN.
+ISOTOPE_INLINE void a8_add(sixteen& part, const code_words& sum, const sixteen& scale, float x) {
+  const sixteen product = __builtin_convertvector(sum, sixteen) * scale + (scale - scale);
+  float y[16], total[16];
+  std::memcpy(y, &product, sizeof y);
+  std::memcpy(total, &part, sizeof total);
+  for (int i = 0; i < 16; ++i) total[i] = __builtin_fmaf(y[i], x, total[i]);
+  std::memcpy(&part, total, sizeof part);
+}
 ISOTOPE_NOINLINE inline void a8_columns(dtype type, const a8_block* a, const std::byte* record, std::int64_t blocks, float* tile) {
   sixteen total{}, part{};
   for (std::int64_t b = 0; b < blocks; ++b) {
@@ -50,7 +60,7 @@ ISOTOPE_NOINLINE inline void a8_columns(dtype type, const a8_block* a, const std
       load_code_words(type, at, j, w);
       sum += w * std::int32_t(a[b].code[j]);
     }
-    part += __builtin_convertvector(sum, sixteen) * (scale * a[b].scale);
+    a8_add(part, sum, scale, a[b].scale);
     if (b % a8_joined == a8_joined - 1) total += part, part = sixteen{};
   }
   total += part;

@@ -137,9 +137,12 @@ struct weight_in_blocks {
   }
 };
 /// The first element of x w, with w in either format, that has other bits than the portable kernel's; empty: none. Any NaN is as good as another.
-template <class Kernel> std::string other_bits(const cpu::view& x, std::int64_t N, double alpha = 1) {
+template <class Kernel>
+std::string other_bits(const cpu::view& x, std::int64_t N, double alpha = 1, void (*change)(dtype, std::byte*, float) = nullptr,
+                       float scale = 0) {
   for (const dtype type : {dtype::q8_0, dtype::q4_0}) {
-    const weight_in_blocks w(type, N, x.dims[-1]);
+    weight_in_blocks w(type, N, x.dims[-1]);
+    if (change != nullptr) change(type, w.bytes.data(), scale);
     const attributes t = op::matmul::constants{.format = dtype::f32, .operands = 2, .alpha = alpha, .a8 = true};
     shape y = x.dims;
     y.d[std::size_t(y.rank - 1)] = N;
@@ -178,12 +181,27 @@ template <class Kernel> void rounded_products_have_the_bits_of_the_portable_kern
   batches.strides = {96, 4 * 96, 1};
   EXPECT_EQ("", other_bits<Kernel>(batches, 37));
 }
+/// A block of a weight whose scale is infinite or NaN gives NaN, one of zeros with a negative scale adds +0.
+template <class Kernel> void scales_at_the_edge_keep_the_bits() {
+  const array x = array::random({17, 96}, dtype::f32, 7);
+  for (const float scale : {INFINITY, NAN, -INFINITY, -0.0f, -0x1p-24f, 0x1p-24f, 65504.0f}) {
+    const auto change = [](dtype type, std::byte* records, float to) {  // the scale of row 3 of the second block of the second panel
+      const auto half = float16(to);
+      std::memcpy(records + 4 * quantized::record_bytes(type) + 2 * 3, &half, sizeof half);
+    };
+    EXPECT_EQ("", other_bits<Kernel>(x.v, 37, 1, change, scale)) << scale;
+  }
+}
+TEST_F(unit_product, scales_of_weights_at_the_edge_keep_the_bits) {
+  scales_at_the_edge_keep_the_bits<rounded>();
+  scales_at_the_edge_keep_the_bits<kernel_of<op::matmul, precision::f32, kernels::native>>();
+}
 TEST_F(unit_product, rounded_products_keep_the_bits) { rounded_products_have_the_bits_of_the_portable_kernel<rounded>(); }
 TEST_F(unit_product, a_unit_that_multiplies_bytes_wrongly_is_found) {
   const array x = array::random({16, 64}, dtype::f32, 1);
-  EXPECT_EQ("", other_bits<rounded_with<unit_fault::none>>(x.v, 16));
-  EXPECT_NE("", other_bits<rounded_with<unit_fault::loses_a_product>>(x.v, 16));
-  EXPECT_NE("", other_bits<rounded_with<unit_fault::adds_a_tile_once_more>>(x.v, 16));
+  EXPECT_EQ("", other_bits<rounded_with<unit_fault::none>>(x.v, 32));
+  EXPECT_NE("", other_bits<rounded_with<unit_fault::loses_a_product>>(x.v, 32));
+  EXPECT_NE("", other_bits<rounded_with<unit_fault::adds_a_tile_once_more>>(x.v, 32));
 }
 /// Rounds 16 rows of a block and expects the codes and scales of quantized::round_activations.
 template <dtype Type> void rounds_as_defined(const std::vector<float>& x, std::int64_t rows) {
@@ -197,7 +215,8 @@ template <dtype Type> void rounds_as_defined(const std::vector<float>& x, std::i
       for (int j = 0; j < 32; ++j)
         ASSERT_EQ(int(wanted.code[j]), int(t.code[r][cpu::native::a8_tile_order::place(Type, j)])) << r << ' ' << j << ' ' << rows;
       if (dots) {
-        ASSERT_EQ(-cpu::native::a8_tile_order::excess(Type) * std::accumulate(wanted.code, wanted.code + 32, 0), t.offset[r]) << r;
+        const int sum = std::accumulate(wanted.code, wanted.code + 32, 0);
+        ASSERT_EQ(std::bit_cast<std::int32_t>(0x1.8p23f) - cpu::native::a8_tile_order::excess(Type) * sum, t.offset[r]) << r;
       }
     }
   }

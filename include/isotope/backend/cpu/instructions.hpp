@@ -36,7 +36,8 @@ template <class V> ISOTOPE_INLINE V fma_lanes(const V& a, const V& b, const V& c
 #if defined(__clang__)
   return __builtin_elementwise_fma(a, b, c);
 #elif defined(__AVX512F__)
-  return __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4);
+  if constexpr (sizeof(V) == 32) return __builtin_ia32_vfmaddps256(a, b, c);
+  else return __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4);
 #elif defined(__AVX__) && defined(__FMA__)
   return __builtin_ia32_vfmaddps256(a, b, c);
 #else

@@ -20,11 +20,12 @@ class a8_panel {
 #pragma GCC unroll 1
       for (int s = 0; s < Streams; ++s) {
         const std::byte* at = record + s * apart;
-        eight scale[2];
+        eight scale[2], zero[2];  // NaN where the scale is not finite
         for (int v = 0; v < 2; ++v) {
           halves h;
           __builtin_memcpy(&h, at + 16 * v, sizeof h);
           isa::convert_halves(scale[v], h);
+          zero[v] = scale[v] - scale[v];
         }
         words sum[Rows][2];
         if constexpr (Type == dtype::q8_0) {
@@ -34,7 +35,10 @@ class a8_panel {
         }
 #pragma GCC unroll 4
         for (int r = 0; r < Rows; ++r)
-          for (int v = 0; v < 2; ++v) part[s][r][v] += __builtin_convertvector(sum[r][v], eight) * (scale[v] * a[r * lda + b].scale);
+          for (int v = 0; v < 2; ++v) {
+            const eight product = isa::fma_lanes(eight(__builtin_convertvector(sum[r][v], eight)), scale[v], zero[v]);
+            part[s][r][v] = isa::fma_lanes(product, a[r * lda + b].scale - eight{}, part[s][r][v]);
+          }
       }
       if (b % portable::a8_joined == portable::a8_joined - 1)
 #pragma GCC unroll 1

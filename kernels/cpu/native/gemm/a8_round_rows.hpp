@@ -109,7 +109,7 @@ template <dtype Type, bool Offsets> class a8_round_rows {
     for (int n = count / 4; n > 0; n /= 2)
 #pragma GCC unroll 4
       for (int i = 0; i < n; ++i) sum[i] = of_neighbours(sum[2 * i], sum[2 * i + 1]);
-    const words offset = sum[0] * -a8_tile_order::excess(Type);
+    const words offset = sum[0] * -a8_tile_order::excess(Type) + a8_row_tile::centre_bits;
     __builtin_memcpy(t.offset, &offset, sizeof offset);
   }
   ISOTOPE_INLINE static words of_neighbours(const words& a, const words& b) {
@@ -120,7 +120,7 @@ template <dtype Type, bool Offsets> class a8_round_rows {
     for (std::int64_t r = 0; r < count; ++r) {
       const a8_natural_block rounded = a8_round::natural(x + r * row_stride);
       to.scale[r] = rounded.scale;
-      to.offset[r] = -rounded.sum * a8_tile_order::excess(Type);
+      to.offset[r] = -rounded.sum * a8_tile_order::excess(Type) + a8_row_tile::centre_bits;
       for (int j = 0; j < int(quantized::block); ++j) to.code[r][a8_tile_order::place(Type, j)] = rounded.code[j];
     }
   }

@@ -28,8 +28,9 @@ template <class Product> class a8_tile_gemm {
   static constexpr std::int64_t high = a8_row_tile::rows;
   static constexpr std::int64_t most_rows = 512;  // 480 KB for K = 768
   static constexpr std::int64_t cell_rows = 128;  // unpacking a tile of the weight takes 40 clocks, its products with 128 rows at least 256
-  static constexpr std::int64_t cell_panels = 8;  // with 128 rows in f32, 64 KB of the stack and of L2
-  static constexpr std::int64_t some_tiles = 48;  // of the weight, unpacked for the rows of a cell: 27 KB of L1, or one panel's
+  static constexpr std::int64_t cell_panels = 8;  // with 128 rows in f32, 64 KB of the stack, twice, and of L2
+  static constexpr std::int64_t some_tiles = 24;  // of the weight, unpacked for the rows of a cell: 14 KB of L1
+  static constexpr std::int64_t deep = 12;        // blocks of K at once: those of 16 rows take 8 KB of L1
   static_assert(high == quantized::panel_rows);
 
   const launch& l_;
@@ -62,29 +63,38 @@ template <class Product> class a8_tile_gemm {
   template <dtype Type>
   ISOTOPE_NOINLINE void cell(std::int64_t batch, std::int64_t m0, std::int64_t m, std::int64_t m1, std::int64_t p, std::int64_t p1) const {
     constexpr std::int64_t record = quantized::record_bytes(Type);
-    alignas(64) float tile[cell_rows * cell_panels * high];
-    a8_panel_tile some[portable::a8_joined];
+    alignas(64) float tile[cell_rows * cell_panels * high], total[cell_rows * cell_panels * high];
+    a8_panel_tile some[some_tiles];
     [[maybe_unused]] const typename Product::held held;
     const std::int64_t cols = (p1 - p) * high;
-    for (std::int64_t first = 0; first < blocks_; first += portable::a8_joined) {
-      const std::int64_t blocks = smaller(portable::a8_joined, blocks_ - first), together = larger_of(1, some_tiles / blocks);
-      for (std::int64_t q = p; q < p1; q += together) {
-        const std::int64_t panels = smaller(together, p1 - q);
-        for (std::int64_t i = 0; i < panels; ++i)
-          for (std::int64_t b = 0; b < blocks; ++b)
-            some[i * blocks + b].template take<Type, Product::signed_codes>(weight_.data + ((q + i) * blocks_ + first + b) * record);
-        const std::byte* next = weight_.data + ((q + panels) * blocks_ + first) * record;  // the panels that come next, if K is not long
-        for (std::int64_t r = m; r < m1; r += high, next = nullptr) {
-          const a8_row_tile* a = rows_ + r / high * blocks_ + first;
-          float* to = tile + (r - m) * cols + (q - p) * high;
-          const auto product = m1 - r > 8   ? &Product::template make<16>
-                               : m1 - r > 4 ? &Product::template make<8>
-                                            : &Product::template make<4>;
-          product({a, some, blocks, panels, to, cols, first > 0, next, record});
+    for (std::int64_t joined = 0; joined < blocks_; joined += portable::a8_joined) {
+      for (std::int64_t first = joined, end = smaller(blocks_, joined + portable::a8_joined); first < end; first += deep) {
+        const std::int64_t blocks = smaller(deep, end - first), together = some_tiles / blocks;
+        for (std::int64_t q = p; q < p1; q += together) {
+          const std::int64_t panels = smaller(together, p1 - q);
+          for (std::int64_t i = 0; i < panels; ++i)
+            for (std::int64_t b = 0; b < blocks; ++b)
+              some[i * blocks + b].template take<Type, Product::signed_codes>(weight_.data + ((q + i) * blocks_ + first + b) * record);
+          const bool last = q + panels == p1, new_cell = last && first + blocks == blocks_;
+          const std::int64_t next_panel = last && !new_cell ? p : q + panels, next_block = new_cell ? 0 : last ? first + blocks : first;
+          const std::byte* next = weight_.data + (next_panel * blocks_ + next_block) * record;
+          for (std::int64_t r = m; r < m1; r += high) {
+            const bool ends = r + high >= m1;
+            const a8_row_tile* a = rows_ + r / high * blocks_ + first;
+            float* to = tile + (r - m) * cols + (q - p) * high;
+            const auto product = m1 - r > 8   ? &Product::template make<16>
+                                 : m1 - r > 4 ? &Product::template make<8>
+                                              : &Product::template make<4>;
+            product({a, some, blocks, panels, to, cols, first > joined, r == m || ends ? next : nullptr, ends, record, blocks_ * record});
+          }
         }
       }
+      if (blocks_ > portable::a8_joined) add_up(tile, joined > 0, total, (m1 - m) * cols);
     }
-    epilogue_.finish(batch, m0 + m, m0 + m1, p * high, smaller(s_.N, p1 * high), tile, cols);
+    epilogue_.finish(batch, m0 + m, m0 + m1, p * high, smaller(s_.N, p1 * high), blocks_ > portable::a8_joined ? total : tile, cols);
+  }
+  static void add_up(const float* part, bool add, float* total, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) total[i] = add ? total[i] + part[i] : part[i];
   }
 };
 

@@ -18,7 +18,10 @@ struct alignas(64) a8_row_tile {
   static constexpr std::int64_t rows = 16;
   std::int8_t code[rows][quantized::block];
   float scale[rows];
-  std::int32_t offset[rows];  // what sums with unsigned codes of the weight begin with
+  std::int32_t offset[rows];  // what sums with unsigned codes of the weight begin with, so that their bits are those of f32(centre + sum)
+  /// Sums are below 2^22 in magnitude.
+  static constexpr float centre = 0x1.8p23f;
+  static constexpr std::int32_t centre_bits = 0x4b400000;
 };
 
 /// Of a weight: word i of line k holds the codes of row i that meet bytes 4 k to 4 k + 3 of a row of activations.
@@ -66,32 +69,42 @@ struct alignas(64) a8_panel_tile {
 };
 
 /// Operands and result of a product of up to 16 rows of activations and some panels of a weight, whose tiles are one after another:
-/// y[r ld + 16 p + i] (+)= the sums of `blocks` blocks, for row r, panel p < panels and its row i.
+/// y[r ld + 16 p + i] = fma(product, scale of row r, y[...]) for one block after another, for row r, panel p < panels and its row i.
 struct a8_product {
   const a8_row_tile* a;
   const a8_panel_tile* w;
   std::int64_t blocks, panels;
   float* y;
   std::int64_t ld;
-  bool add;
-  const std::byte* next;  // memory to prefetch, `step` bytes for each tile of a panel; null: none
-  std::int64_t step;
+  bool add;                      // to y; otherwise to zeros
+  const std::byte* next;         // records to prefetch, of as many blocks and panels; null: none
+  bool near;                     // into L1, otherwise into L2
+  std::int64_t record, next_ld;  // bytes from one block to the next, and from one panel
 
-  ISOTOPE_INLINE void prefetch(std::int64_t tile) const {
+  ISOTOPE_INLINE void prefetch(std::int64_t panel, std::int64_t block) const {
     if (next == nullptr) return;
-    const std::byte* from = next + tile * step;
-    for (std::int64_t i = 0; i < step; i += 64) __builtin_prefetch(from + i, 0, 2);
+    const std::byte* from = next + panel * next_ld + block * record;
+    if (near)
+      for (std::int64_t i = 0; i < record; i += 64) __builtin_prefetch(from + i, 0, 3);
+    else
+      for (std::int64_t i = 0; i < record; i += 64) __builtin_prefetch(from + i, 0, 2);
   }
 };
-/// Adds up the sums of some blocks, or stores them.
-template <int Rows, class V> ISOTOPE_INLINE void a8_put(const V (&part)[Rows], float* y, std::int64_t ld, bool add) {
+/// The sums that a product begins with.
+template <int Rows, class V> ISOTOPE_INLINE void a8_begin(V (&part)[Rows], const float* y, std::int64_t ld, bool add) {
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r) {
-    V total{};
-    if (add) __builtin_memcpy(&total, y + r * ld, sizeof total);
-    total += part[r];
-    __builtin_memcpy(y + r * ld, &total, sizeof total);
+    part[r] = V{};
+    if (add) __builtin_memcpy(&part[r], y + r * ld, sizeof part[r]);
   }
+}
+/// Stores sums; the last ones with +0 in place of -0.
+template <int Rows, class V> ISOTOPE_INLINE void a8_put(V (&part)[Rows], float* y, std::int64_t ld, bool last = true) {
+  if (last)
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r) part[r] += V{};
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) __builtin_memcpy(y + r * ld, &part[r], sizeof part[r]);
 }
 
 }  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
