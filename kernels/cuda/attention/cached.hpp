@@ -17,6 +17,7 @@ struct cached_attention {
   /// Instances of a kernel for 4, 8, 16 and 32 threads of a position, of 16 bytes each, and for 1 and 4 query heads of a block.
   struct functions {
     std::array<std::array<std::string_view, 2>, 4> f32, bf16;
+    std::array<std::string_view, 4> copies{};  // of by_copies()
   };
   static constexpr std::int64_t most_queries = 4, most_rows = 65535;
 
@@ -41,12 +42,21 @@ struct cached_attention {
     if (D % run != 0) return "rows of a head are not whole vectors";
     if (lanes > 32) return "a head is too large";
     if (q.strides[0] % run != 0 || q.at % 16 != 0 || keys.at % 16 != 0 || values.at % 16 != 0) return "rows are not aligned";
-    if (T >= most / 2 || keys.dims[0] >= most || N > most_rows || heads * splits() >= most) return "a size is too large for 32 bits";
+    if (T >= most / 2 || keys.dims[0] >= most || N > most_rows || heads * splits() >= most || N * heads >= most)
+      return "a size is too large for 32 bits";
     return {};
   }
   std::string_view function(const functions& f) const {
     const std::size_t k = lanes <= 4 ? 0 : lanes <= 8 ? 1 : lanes <= 16 ? 2 : 3;
+    if (by_copies() && !f.copies[k].empty()) return f.copies[k];
     return (keys.type == dtype::f32 ? f.f32 : f.bf16)[k][queries() == 1 ? 0 : 1];
+  }
+  /// Whether few blocks walk over rows and heads (cached_copies.cuh): where a block has one query head and all positions. Like splits, it does not depend on the
+  /// number of rows.
+  bool by_copies() const { return keys.type == dtype::bf16 && queries() == 1 && splits() == 1; }
+  grid walking_blocks(std::int64_t multiprocessors) const {
+    return per_block(std::min(N * G, gpu::copied_blocks * multiprocessors), gpu::copied_threads,
+                     gpu::copied_fixed_bytes + lanes * gpu::copied_bytes_of_lane);
   }
   std::int64_t queries() const { return heads == G ? 1 : most_queries; }  // of a block
   std::int64_t splits() const { return splits_of(T, D, size_of(keys.type)); }

@@ -1,5 +1,6 @@
 #pragma once
-/// Attention over cached keys and values on Hopper: in one launch, in which the blocks of a cluster divide the positions of a query.
+/// Attention over cached keys and values on Hopper, in one launch: a block on each multiprocessor walks over rows and heads, and reads caches before the launch
+/// before it has ended; or, of long caches, f32 and several query heads of a key-value head, the blocks of a cluster divide the positions of a query.
 #include <isotope/fatbins/attention_cached_hopper.hpp>
 #include <isotope/kernels/cuda/portable/attention_cached.hpp>
 
@@ -18,12 +19,13 @@ template <GpuPrecision P> struct kernel<op::attention_cached, P, kernels::native
       enter_set(r, kernels::portable::name, why);
       return below::record(l, r);
     }
-    grid blocks = c.blocks();
+    grid blocks = c.by_copies() ? c.walking_blocks(l.device->multiprocessors) : c.blocks();
     blocks.cluster = std::uint32_t(c.splits());
     auto& d = r.add(fatbins::attention_cached_hopper, c.function(functions), c.arguments(), blocks,
                     {c.q, c.keys, c.values, c.sequence, c.position}, {c.y});
     d.starts_early = true;
     d.early = {c.sequence, c.position};
+    if (c.by_copies()) d.early.insert(d.early.end(), {c.keys, c.values});
   }
 
  private:
@@ -34,7 +36,9 @@ template <GpuPrecision P> struct kernel<op::attention_cached, P, kernels::native
                                                          {{{"attention_cached_hopper_bf16_4_1", "attention_cached_hopper_bf16_4_4"},
                                                            {"attention_cached_hopper_bf16_8_1", "attention_cached_hopper_bf16_8_4"},
                                                            {"attention_cached_hopper_bf16_16_1", "attention_cached_hopper_bf16_16_4"},
-                                                           {"attention_cached_hopper_bf16_32_1", "attention_cached_hopper_bf16_32_4"}}}};
+                                                           {"attention_cached_hopper_bf16_32_1", "attention_cached_hopper_bf16_32_4"}}},
+                                                         {"attention_cached_copies_bf16_4_1", "attention_cached_copies_bf16_8_1",
+                                                          "attention_cached_copies_bf16_16_1", "attention_cached_copies_bf16_32_1"}};
 };
 
 }  // namespace isotope::cuda

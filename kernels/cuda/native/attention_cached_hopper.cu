@@ -3,6 +3,7 @@
 // Attention over cached keys and values as in attention/cached.cuh, for Hopper: the splits of a query are the blocks of a cluster, which exchange their sums
 // through shared memory. Bound by reading the caches. The kernel may append the keys and values of its rows to the caches itself.
 #include "attention/cached.cuh"
+#include "attention/cached_copies.cuh"
 #include "device/hopper.cuh"
 
 namespace isotope::cuda::gpu {
@@ -129,6 +130,18 @@ extern "C" __global__ void __launch_bounds__(256) attention_cached_hopper_bf16_3
 }
 extern "C" __global__ void __launch_bounds__(256) attention_cached_hopper_bf16_32_4(const __grid_constant__ cached_heads a) {
   attend_in_cluster<bf16, 32, 4>(a);
+}
+extern "C" __global__ void __launch_bounds__(128, 4) attention_cached_copies_bf16_4_1(const __grid_constant__ cached_heads a) {
+  attend_by_copies<bf16, 4>(a);
+}
+extern "C" __global__ void __launch_bounds__(128, 4) attention_cached_copies_bf16_8_1(const __grid_constant__ cached_heads a) {
+  attend_by_copies<bf16, 8>(a);
+}
+extern "C" __global__ void __launch_bounds__(128, 4) attention_cached_copies_bf16_16_1(const __grid_constant__ cached_heads a) {
+  attend_by_copies<bf16, 16>(a);
+}
+extern "C" __global__ void __launch_bounds__(128, 4) attention_cached_copies_bf16_32_1(const __grid_constant__ cached_heads a) {
+  attend_by_copies<bf16, 32>(a);
 }
 
 }  // namespace isotope::cuda::gpu
