@@ -2,7 +2,7 @@
 /// A matmul by cuBLASLt where it is here, or of bf16 operands on tensor cores: by matmul_small.cu where latency bounds it, by
 /// matmul_hopper.cu on Hopper, else by matmul_mma.cu. With at most 16 rows and wide weights memory bounds it, and it runs in
 /// matmul_rows_mma.cu or, of f32, in portable/matmul_rows.cu; with 17 to 64 rows, as in decoding, in matmul_rows_tile.cu where all blocks
-/// run at once. On Hopper a fused body is part of our own kernel where it knows the body. Whatever none of them takes runs as in
+/// run at once, and with many columns, as logits, on Hopper in matmul_wide_hopper.cu. On Hopper a fused body is part of our own kernel where it knows the body. Whatever none of them takes runs as in
 /// portable/matmul.hpp, with the reason recorded, and so do weight gradients of f32 with few tiles. Products of f32 operands keep the
 /// accuracy of f32: on Hopper large ones run in matmul_f32_hopper.cu, on tensor cores with three numbers of bf16 for each; elsewhere, and
 /// where tensor cores are switched off, all are multiply-adds in f32.
@@ -14,6 +14,7 @@
 #include <isotope/kernels/cuda/native/matmul_rows_tile.hpp>
 #include <isotope/kernels/cuda/native/matmul_serial.hpp>
 #include <isotope/kernels/cuda/native/matmul_small.hpp>
+#include <isotope/kernels/cuda/native/matmul_wide_hopper.hpp>
 #include <isotope/kernels/cuda/portable/matmul.hpp>
 
 namespace isotope::cuda {
@@ -55,6 +56,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
     if (j.in_one_order()) return record_in_one_order(j, l, r);
     if (const matmul_rows_mma rows(j); j.fits() && rows.takes()) return rows.record(r);
     if (const matmul_rows_tile rows(j); j.fits() && rows.takes()) return rows.record(r);
+    if (const matmul_wide_hopper wide(j); j.fits() && wide.takes()) return wide.record(r);
     const bool few = !j.fits() || matmul_rows(j).takes() || typename below::skinny(j).runs();  // bound by bytes
     if (const matmul_f32_hopper split(j); !few && split.obstacle().empty()) return split.record(r);
     if (!few && few_tiles(j) && below::runs_whole(j)) {
