@@ -1,5 +1,9 @@
 #pragma once
-/// The host side of matmul_rows_tile.cu: products of bf16 operands with 17 to 64 rows, whose operands have lines along K.
+/// The host side of matmul_rows_tile.cu and, on Hopper, matmul_rows_hopper.cu: products of bf16 operands with 17 to 64 rows, whose operands have lines along K.
+#include <algorithm>
+
+#include <isotope/kernels/cuda/native/matmul_rows_hopper.h>
+#include <isotope/fatbins/matmul_rows_hopper.hpp>
 #include <isotope/fatbins/matmul_rows_tile.hpp>
 #include <isotope/kernels/cuda/gemm/job.hpp>
 
@@ -20,12 +24,15 @@ class matmul_rows_tile {
   void record(recording& r) const {
     const tile& t = *choose();
     matmul_job::form f;
-    f.code = &fatbins::matmul_rows_tile;
-    f.function = t.function;
+    const bool copies = j_.given->device->hopper() && fatbins::matmul_rows_hopper.there() && !t.by_copies.empty();
+    f.code = copies ? &fatbins::matmul_rows_hopper : &fatbins::matmul_rows_tile;
+    f.function = copies ? t.by_copies : t.function;
     f.across = down(t);
     f.tiles = blocks(t);
     f.threads = std::uint32_t(32 * t.warps);
-    f.shared_bytes = t.warps * t.rows * (t.columns + 4) * 4;
+    f.shared_bytes = t.warps * t.rows * (t.columns + 4) * 4;  // sums
+    if (copies)
+      f.shared_bytes = gpu::matmul_rows_hopper_first + std::max(f.shared_bytes, t.columns * (2 * j_.s.K + gpu::matmul_rows_hopper_pad));
     f.matrices = "bf16";
     f.starts_early = true;
     j_.add(r, f, {1, j_.s.K, 0});
@@ -33,13 +40,13 @@ class matmul_rows_tile {
 
  private:
   struct tile {
-    std::string_view function;
+    std::string_view function, by_copies;  // by_copies: of matmul_rows_hopper.cu; empty: it is slower
     std::int64_t rows, columns, depth, warps;
   };
-  static constexpr std::array<tile, 4> tiles{tile{"matmul_rows_tile_16x48", 16, 48, 768, 8},
-                                             {"matmul_rows_tile_32x48", 32, 48, 768, 8},
-                                             {"matmul_rows_tile_deep_16x16", 16, 16, 3072, 16},
-                                             {"matmul_rows_tile_deep_32x16", 32, 16, 3072, 8}};
+  static constexpr std::array<tile, 4> tiles{tile{"matmul_rows_tile_16x48", "matmul_rows_hopper_16x48", 16, 48, 768, 8},
+                                             {"matmul_rows_tile_32x48", "", 32, 48, 768, 8},
+                                             {"matmul_rows_tile_deep_16x16", "matmul_rows_hopper_deep_16x16", 16, 16, 3072, 16},
+                                             {"matmul_rows_tile_deep_32x16", "", 32, 16, 3072, 8}};
   static constexpr std::int64_t step = 32, least_rows = 17, most_rows = 64;
   const matmul_job& j_;
 
