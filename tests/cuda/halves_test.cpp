@@ -176,24 +176,80 @@ TEST(cuda_halves, are_left_out_if_anything_else_touches_what_they_no_longer_writ
   EXPECT_EQ(with(7, [](gpu::gemm& g) { g.b.at += 8; }), 1u) << "the layers behind it have halves";
 }
 
+constexpr model::gpt many_words{2, 12, 768, 17003, 1024};
+
+TEST(cuda_decoding_of_many_rows, takes_seven_launches_a_layer_that_all_start_early) {
+  if (!fatbins::attention_cached_hopper.there()) GTEST_SKIP() << "this build has no code for Hopper";
+  for (const int rows : {17, 64}) {
+    launches l(many_words, rows, hopper());
+    l.join();
+    EXPECT_EQ(l.layers, 0u);
+    const auto names = l.names();
+    std::vector<std::string> wanted;
+    const bool small_tiles = rows == 17;
+    const std::string across = small_tiles ? "matmul_rows_hopper_16x48" : "matmul_rows_tile_32x48",
+                      deep = small_tiles ? "matmul_rows_hopper_deep_16x16" : "matmul_rows_tile_deep_32x16";
+    for (int k = 0; k < 2; ++k)
+      for (const std::string& name : {std::string("norm_up_to_768_bf16"), across, std::string("attention_cached_copies_bf16_8_1"),
+                                      std::string("matmul_rows_hopper_16x48"), std::string("norm_up_to_768_bf16"), across, deep})
+        wanted.push_back(name);
+    wanted.insert(wanted.end(), {"norm_up_to_768_bf16", "matmul_wide_hopper"});
+    ASSERT_GE(names.size(), wanted.size());
+    EXPECT_EQ(std::vector<std::string>(names.end() - std::ptrdiff_t(wanted.size()), names.end()), wanted) << rows;
+    const auto waits = graph_edges(l.all);
+    EXPECT_TRUE(find_hazards(l.all, waits).empty());
+    const auto early = early_starts(l.all, waits, hopper());
+    EXPECT_EQ(std::vector<std::uint8_t>(early.end() - 15, early.end()), std::vector<std::uint8_t>(15, 1));
+    for (const dispatch& d : l.all) EXPECT_LE(d.count.shared_bytes, hopper().shared_bytes) << d.function;
+  }
+}
+TEST(cuda_decoding_of_many_rows, does_not_read_caches_early_that_a_launch_before_appends_to) {
+  if (!fatbins::attention_cached_hopper.there()) GTEST_SKIP() << "this build has no code for Hopper";
+  launches l(many_words, gpu::cached_most_appended + 1, hopper());
+  const auto waits = graph_edges(l.all);
+  const auto early = early_starts(l.all, waits, hopper());
+  int seen = 0;
+  for (std::size_t i = 0; i < l.all.size(); ++i) {
+    if (l.all[i].function != "attention_cached_copies_bf16_8_1") continue;
+    ++seen;
+    EXPECT_EQ(early[i], 0) << "the rows are appended by a launch of their own";
+    EXPECT_EQ(l.all[i].count.x, 3u * 132u);
+  }
+  EXPECT_EQ(seen, 2);
+}
+TEST(cuda_decoding_of_many_rows, attends_by_the_same_kernel_with_any_number_of_rows) {
+  if (!fatbins::attention_cached_hopper.there()) GTEST_SKIP() << "this build has no code for Hopper";
+  const auto attention = [](const model::gpt& g, int rows) {
+    launches l(g, rows, hopper(), true);
+    for (const dispatch& d : l.all)
+      if (d.code == &fatbins::attention_cached_hopper) return std::string(d.function);
+    return std::string();
+  };
+  for (const int rows : {1, 2, 64, 65}) EXPECT_EQ(attention(many_words, rows), "attention_cached_copies_bf16_8_1") << rows;
+  for (const int rows : {1, 64}) EXPECT_EQ(attention({2, 12, 768, 5003, 2048}, rows), "attention_cached_hopper_bf16_8_1") << rows;
+}
+
 /// Logits of steps at the positions [first, first + steps) of each row.
 struct decoding {
   std::vector<std::int32_t> sequence, position;
 };
 class on_a_device {
  public:
-  on_a_device(const model::gpt& g, int rows, bool halves) : vocab_(g.vocab) {
+  /// tokens: of a step; 0: as many as rows.
+  on_a_device(const model::gpt& g, int rows, bool halves, bool joins = true, int tokens = 0) : vocab_(g.vocab) {
     auto o = cuda_test::test_options();
     o.diagnose.no_halves = !halves;
+    o.diagnose.no_joins = !joins;
     device_ = std::make_unique<device<bf16>>(*isotope_test::there(device<bf16>::open(o)));
-    auto s = device_->load(*plan_inference<bf16>(model::gpt_cached_logits_of{g, rows, rows, 0}));
+    auto s = device_->load(*plan_inference<bf16>(model::gpt_cached_logits_of{g, rows, tokens == 0 ? rows : tokens, 0}));
     EXPECT_TRUE(s.ok()) << (s ? std::string() : s.error().line());
     session_ = std::make_unique<session<bf16>>(*std::move(s));
     session_->initialize(11);
   }
-  std::vector<float> step(const decoding& d, int seed) {
+  /// first: the number of the first row, which its token follows from.
+  std::vector<float> step(const decoding& d, int seed, std::size_t first = 0) {
     std::vector<std::int32_t> tokens;
-    for (std::size_t k = 0; k < d.sequence.size(); ++k)
+    for (std::size_t k = first; k < first + d.sequence.size(); ++k)
       tokens.push_back(std::int32_t((977 * k + 131 * std::size_t(seed)) % std::size_t(vocab_)));
     EXPECT_TRUE(session_->set<std::int32_t>("tokens", tokens).ok() && session_->set<std::int32_t>("sequence", d.sequence).ok() &&
                 session_->set<std::int32_t>("position", d.position).ok());
@@ -260,6 +316,40 @@ TEST(cuda_halves, give_the_logits_of_separate_launches_step_by_step) {
     compare(together, 103, "two rows with the same place");
     for (auto& p : together.position) ++p;
     compare(together, 104, "behind them");
+  }
+}
+TEST(cuda_decoding_of_many_rows, gives_the_logits_of_eight_rows_at_a_time) {
+  if (cuda_test::emulated() || cuda_test::test_device().context->physical().limits.compute != 90)
+    GTEST_SKIP() << "no GPU of compute capability 9.0 is here";
+  constexpr int some = 8;
+  for (const int rows : {64, 40, 24}) {
+    on_a_device many(many_words, rows, true), apart(many_words, rows, true, false), few(many_words, rows, true, true, some);
+    const std::size_t V = std::size_t(many_words.vocab);
+    const auto compare = [&](const decoding& d, int seed, const char* what) {
+      const auto a = many.step(d, seed);
+      EXPECT_EQ(a, apart.step(d, seed)) << what << ": joined launches have the same bits";
+      for (std::size_t first = 0; first < std::size_t(rows); first += some) {
+        const auto part = [&](const std::vector<std::int32_t>& all) {
+          return std::vector<std::int32_t>(all.begin() + std::ptrdiff_t(first), all.begin() + std::ptrdiff_t(first + some));
+        };
+        const auto b = few.step({part(d.sequence), part(d.position)}, seed, first);
+        for (std::size_t r = 0; r < std::size_t(some); ++r) {
+          const std::vector<float> mine(a.begin() + std::ptrdiff_t((first + r) * V), a.begin() + std::ptrdiff_t((first + r + 1) * V)),
+              theirs(b.begin() + std::ptrdiff_t(r * V), b.begin() + std::ptrdiff_t((r + 1) * V));
+          EXPECT_TRUE(difference(mine, theirs, 0, V) <= tolerance)
+              << what << ": row " << first + r << " of " << rows << " differs by " << difference(mine, theirs, 0, V);
+        }
+      }
+    };
+    decoding d;
+    for (int r = 0; r < rows; ++r) d.sequence.push_back(rows - 1 - r), d.position.push_back(0);
+    for (int t = 0; t < 20; ++t) {
+      for (auto& p : d.position) p = t;
+      compare(d, t, "one after the other");
+    }
+    decoding together;
+    for (int r = 0; r < rows; ++r) together.sequence.push_back(r % 3), together.position.push_back(20 + r / 3);
+    compare(together, 100, "tokens of three sequences");
   }
 }
 TEST(cuda_halves, attend_to_all_positions_of_a_full_cache) {
