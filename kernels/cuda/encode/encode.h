@@ -1,0 +1,65 @@
+#pragma once
+// The arguments of native/encode_hopper.cu; included by host and device code.
+#include <cstdint>
+
+#include "../device/hopper.h"
+
+namespace isotope::cuda::gpu {
+
+/// Rows of a tile, which a cluster has; elements of a head; layers, tiles and texts of a run, at most.
+inline constexpr int encode_rows = 16, encode_head = 32, encode_most_layers = 12, encode_most_tiles = 8, encode_most_texts = 64;
+/// Warps that compute, warps of attention, and threads of a block: one more warp asks for weights.
+inline constexpr int encode_warps = 12, encode_attending = 8, encode_threads = 32 * encode_warps + 32;
+/// Weights come in pieces of 32 lines of C elements, or of C lines of 32 elements.
+inline constexpr int encode_lines = 32;
+constexpr int encode_piece_bytes(int C) { return 2 * encode_lines * C; }
+/// Bytes between rows of K elements in shared memory: an odd number of 64 bytes, so that eight threads that read 64 bytes of two rows meet no conflict.
+constexpr int encode_pitch(int K) { return 2 * K % 128 == 64 ? 2 * K : 2 * K + 64; }
+/// Rows of a tile that a block of a cluster of R owns, heads that it has at most, and blocks that have heads.
+constexpr int encode_own_rows(int R) { return (encode_rows + R - 1) / R; }
+constexpr int encode_own_heads(int H, int R) { return (H + R - 1) / R; }
+/// Pieces of weights in shared memory.
+constexpr int encode_slots(int R) { return R == 12 ? 5 : 6; }
+/// Queries, keys and transposed values of a tile of one head, in bf16: (rows, head), (rows, head), (head, rows).
+inline constexpr int encode_head_tile_bytes = 3 * 2 * encode_rows * encode_head;
+/// Results of the warps of attention, padded, in f32.
+inline constexpr int encode_result_pitch = encode_head + 8;
+
+/// Shared memory of a block.
+constexpr int encode_bytes(int C, int F, int H, int R) {
+  const int results = 4 * encode_attending * encode_rows * encode_result_pitch, hidden = encode_rows * encode_pitch(F / R);
+  return encode_slots(R) * encode_piece_bytes(C) + 2 * encode_rows * encode_pitch(C) + 4 * R * encode_own_rows(R) * C +
+         (results > hidden ? results : hidden) + 2 * encode_rows * encode_head + encode_own_heads(H, R) * encode_head_tile_bytes +
+         2 * encode_own_rows(R) * C + 8 * encode_attending * encode_rows + 3072;
+}
+
+/// The weights of a layer: as boxes, and vectors of bf16.
+struct encode_layer {
+  tensor_map_bytes qkv, projection, up, down;  // (3 C, C), (C, C), (F, C), (C, F)
+};
+struct encode_vectors {
+  std::uint64_t qkv_bias, projection_bias, norm_weight, norm_bias;     // (3 C), (C), (C), (C): of attention
+  std::uint64_t up_bias, down_bias, last_norm_weight, last_norm_bias;  // (F), (C), (C), (C): of the MLP
+};
+/// The layers of a post-norm encoder on packed texts. A launch does stages [first, end): stage 2 l has the queries, keys and values of layer l, stage 2 l + 1 the rest of it.
+/// Before stage 0 rows are looked up and normalised; behind the last one the mean of each text is written to y, where the launch has one tile.
+struct encode_arguments {
+  encode_layer layers[encode_most_layers];
+  encode_vectors vectors[encode_most_layers];
+  std::uint64_t words, places, kinds;              // (word_count, C), (place_count, C), (C) bf16: what a row is the sum of
+  std::uint64_t word_ids, place_ids;               // (N) i32
+  std::uint64_t embedding_weight, embedding_bias;  // (C) bf16: of the first norm
+  std::uint64_t starts;                            // (texts + 1) i32
+  std::uint64_t x;                                 // (N, C) bf16: rows behind each layer; 0: not stored
+  std::uint64_t heads;                             // (2, tiles, H, head tile) bf16: what tiles pass to each other, of even and odd layers
+  std::uint64_t counters;                          // (layers H + 1) u32, zeros: tiles wait for each other within a launch; 0: none waits
+  std::uint64_t y;                                 // (texts, C) bf16: the means of the rows of texts
+  double least_norm;                               // what y is divided by at least
+  std::int32_t word_count, place_count, N, texts, tiles, first, end, stages;  // stages: of all layers
+  std::int32_t first_row;                                                     // takes the first row of each text in place of the mean
+  std::int32_t normalise;                                                     // divides y by its norm
+  float scale;                                                                // of scores, times log2(e)
+  float epsilon, embedding_epsilon;
+};
+
+}  // namespace isotope::cuda::gpu
