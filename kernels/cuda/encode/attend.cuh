@@ -20,7 +20,7 @@ template <int C, int F, int H, int R> struct encode_heads : encode_pipe<C, F, H,
 #pragma unroll 1
     for (int i = 0; rank + R * i < H; ++i) {
       const int h = rank + R * i, kind = warp / 4, column = warp % 4;
-      const std::uint32_t two = pointer<const std::uint32_t>(a.vectors[layer].qkv_bias)[(kind * C + h * D + 8 * column) / 2 + q];
+      const std::uint32_t two = pointer<const std::uint32_t>(a.vectors[layer - a.base].qkv_bias)[(kind * C + h * D + 8 * column) / 2 + q];
       float y[4];
       base::multiply_lines(base::piece + kind, column, y);
       base::release(3);

@@ -23,7 +23,7 @@ template <int C, int F, int H, int R> struct encode_memory {
   float2 tops[encode_attending][encode_rows];  // maximum of scores in units of log2, and sum of their powers of two
   float2 moments[own][encode_warps];           // mean of a warp's columns, and sum of squared differences from it
   double squares[encode_warps];
-  std::int32_t starts[encode_most_texts + 1];
+  std::int32_t starts[encode_most_texts + 1], last;            // last: whether the block ends last
   std::int32_t first_key[encode_rows], end_keys[encode_rows];  // the rows that a row attends to
   std::uint64_t full[slots], empty[slots], summed, gathered[2];
 };
@@ -84,7 +84,7 @@ template <int C, int F, int H, int R> struct encode_pipe {
       ++n;
     };
     for (int stage = a.first; stage < a.end; ++stage) {
-      const encode_layer& w = a.layers[stage / 2];
+      const encode_layer& w = a.layers[stage / 2 - a.base];
       if (stage % 2 == 0) {
         for (int h = rank; h < H; h += R)
           for (int kind = 0; kind < 3; ++kind) ask(w.qkv, 0, kind * C + h * encode_head);

@@ -6,8 +6,8 @@
 
 namespace isotope::cuda::gpu {
 
-/// Rows of a tile, which a cluster has; elements of a head; layers, tiles and texts of a run, at most.
-inline constexpr int encode_rows = 16, encode_head = 32, encode_most_layers = 12, encode_most_tiles = 8, encode_most_texts = 64;
+/// Rows of a tile, which a cluster has; elements of a head; layers of a launch, tiles and texts of a run, at most.
+inline constexpr int encode_rows = 16, encode_head = 32, encode_most_layers = 6, encode_most_tiles = 8, encode_most_texts = 64;
 /// Warps that compute, warps of attention, and threads of a block: one more warp asks for weights.
 inline constexpr int encode_warps = 12, encode_attending = 8, encode_threads = 32 * encode_warps + 32;
 /// Weights come in pieces of 32 lines of C elements, or of C lines of 32 elements.
@@ -42,7 +42,7 @@ struct encode_vectors {
   std::uint64_t up_bias, down_bias, last_norm_weight, last_norm_bias;  // (F), (C), (C), (C): of the MLP
 };
 /// The layers of a post-norm encoder on packed texts. A launch does stages [first, end): stage 2 l has the queries, keys and values of layer l, stage 2 l + 1 the rest of it.
-/// Before stage 0 rows are looked up and normalised; behind the last one the mean of each text is written to y, where the launch has one tile.
+/// Before stage 0 rows are looked up and normalised. Behind the last one the mean of each text is written to y, if it is not 0.
 struct encode_arguments {
   encode_layer layers[encode_most_layers];
   encode_vectors vectors[encode_most_layers];
@@ -52,10 +52,11 @@ struct encode_arguments {
   std::uint64_t starts;                            // (texts + 1) i32
   std::uint64_t x;                                 // (N, C) bf16: rows behind each layer; 0: not stored
   std::uint64_t heads;                             // (2, tiles, H, head tile) bf16: what tiles pass to each other, of even and odd layers
-  std::uint64_t counters;                          // (layers H + 1) u32, zeros: tiles wait for each other within a launch; 0: none waits
-  std::uint64_t y;                                 // (texts, C) bf16: the means of the rows of texts
-  double least_norm;                               // what y is divided by at least
+  std::uint64_t counters;  // (layers H + 1) u32, zeros before and after a launch: tiles wait for each other within it; 0: none waits
+  std::uint64_t y;         // (texts, C) bf16: the means of the rows of texts; with several tiles there are counters
+  double least_norm;       // what y is divided by at least
   std::int32_t word_count, place_count, N, texts, tiles, first, end, stages;  // stages: of all layers
+  std::int32_t base;                                                          // the layer that is first in `layers`
   std::int32_t first_row;                                                     // takes the first row of each text in place of the mean
   std::int32_t normalise;                                                     // divides y by its norm
   float scale;                                                                // of scores, times log2(e)

@@ -122,15 +122,16 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
     cluster_wait();
     normalise(x, weight, bias, a.embedding_epsilon, 0);
   }
-  /// Goes on where another launch has ended: behind queries, keys and values.
+  /// Goes on where another launch has ended: behind a layer with all rows, or behind queries, keys and values with the block's rows.
   __device__ void resume() {
     find_texts();
-#pragma unroll
-    for (int i = 0; i < own; ++i) {
-      const int row = tile * encode_rows + rank + R * i;
-      if (i >= base::own_count()) continue;
-      const std::uint16_t x = row < a.N ? pointer<const std::uint16_t>(a.x)[std::int64_t(row) * C + t] : std::uint16_t(0);
-      reinterpret_cast<std::uint16_t*>(s.x[0] + (rank + R * i) * base::pitch)[t] = x;
+    constexpr int chunks = C / 8;
+    const bool all = a.first % 2 == 0;
+    for (int i = t; i < chunks * encode_rows; i += 32 * encode_warps) {
+      const int at = i / chunks, row = tile * encode_rows + at, chunk = i % chunks;
+      if (all || at % R == rank)
+        *reinterpret_cast<uint4*>(s.x[0] + at * base::pitch + 16 * chunk) =
+            row < a.N ? pointer<const uint4>(a.x)[std::int64_t(row) * chunks + chunk] : uint4{0, 0, 0, 0};
     }
     cluster_wait();
     computing_sync();
@@ -138,7 +139,7 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
 
   /// Attention of the block's heads, and the rows behind it.
   __device__ void attend(int layer) {
-    const encode_vectors& v = a.vectors[layer];
+    const encode_vectors& v = a.vectors[layer - a.base];
     if (rank < base::head_blocks) {
       float sums_of[4][4] = {};
 #pragma unroll 1
@@ -153,7 +154,7 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
   }
   /// The MLP, and the rows behind it.
   __device__ void multiply_mlp(int layer) {
-    const encode_vectors& v = a.vectors[layer];
+    const encode_vectors& v = a.vectors[layer - a.base];
     constexpr int tiles = base::hidden / 8, hidden_pitch = memory::hidden_pitch;
 #pragma unroll
     for (int from = 0; from < tiles; from += encode_warps) {
@@ -177,35 +178,42 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
     add_and_normalise(R, v.down_bias, v.last_norm_weight, v.last_norm_bias);
   }
 
-  /// The means of texts, divided by their norms, where the run has a single tile. The last block that ends sets the counters to zeros.
+  /// The mean of a text's rows, or its first row, divided by its norm. `x`: the rows, `row_bytes` apart.
+  __device__ void pool(int text, const unsigned char* x, int row_bytes) {
+    const int first = s.starts[text], last = s.starts[text + 1], count = last <= first ? 0 : a.first_row != 0 ? 1 : last - first;
+    float y = 0.0f;
+#pragma unroll 8
+    for (int n = first; n < first + count; ++n) y += bf16_value(reinterpret_cast<const std::uint16_t*>(x + n * row_bytes)[t]);
+    y = count == 0 ? 0.0f : y * (1.0f / float(count));
+    if (a.normalise != 0) {
+      double square = double(y) * double(y);
+#pragma unroll
+      for (int apart = 16; apart > 0; apart /= 2) square += __shfl_xor_sync(all_lanes, square, apart);
+      if (lane == 0) s.squares[warp] = square;
+      computing_sync();
+      double sum = 0;
+#pragma unroll
+      for (int w = 0; w < encode_warps; ++w) sum += s.squares[w];
+      const double norm = sqrt(sum), by = norm < a.least_norm ? a.least_norm : norm;
+      y = float(y / by);
+      computing_sync();
+    }
+    pointer<std::uint16_t>(a.y)[std::int64_t(text) * C + t] = bf16_bits(y);
+  }
+  /// The means of all texts. With several tiles the block that ends last computes them; it also sets the counters to zeros.
   __device__ void finish() {
     if (a.counters != 0) {
       computing_sync();
       auto* counters = pointer<std::uint32_t>(a.counters);
       const int count = a.stages / 2 * H;
-      if (t == 0 && add_one(counters + count) == gridDim.x - 1)
-        for (int i = 0; i <= count; ++i) counters[i] = 0;
-    }
-    if (a.y == 0 || a.tiles > 1) return;
-    for (int b = rank; b < a.texts; b += R) {
-      const int first = s.starts[b], last = s.starts[b + 1], count = last <= first ? 0 : a.first_row != 0 ? 1 : last - first;
-      float y = 0.0f;
-      for (int n = first; n < first + count; ++n) y += bf16_value(reinterpret_cast<const std::uint16_t*>(s.x[in] + n * base::pitch)[t]);
-      y = count == 0 ? 0.0f : y * (1.0f / float(count));
-      if (a.normalise != 0) {
-        double square = double(y) * double(y);
-#pragma unroll
-        for (int apart = 16; apart > 0; apart /= 2) square += __shfl_xor_sync(all_lanes, square, apart);
-        if (lane == 0) s.squares[warp] = square;
-        computing_sync();
-        double sum = 0;
-#pragma unroll
-        for (int w = 0; w < encode_warps; ++w) sum += s.squares[w];
-        const double norm = sqrt(sum), by = norm < a.least_norm ? a.least_norm : norm;
-        y = float(y / by);
-        computing_sync();
-      }
-      pointer<std::uint16_t>(a.y)[std::int64_t(b) * C + t] = bf16_bits(y);
+      if (t == 0) s.last = add_one(counters + count) == gridDim.x - 1;
+      computing_sync();
+      if (s.last == 0) return;
+      for (int i = t; i <= count; i += 32 * encode_warps) counters[i] = 0;
+      if (a.y != 0)
+        for (int b = 0; b < a.texts; ++b) pool(b, pointer<const unsigned char>(a.x), 2 * C);
+    } else if (a.y != 0) {
+      for (int b = rank; b < a.texts; b += R) pool(b, s.x[in], base::pitch);
     }
   }
 };
