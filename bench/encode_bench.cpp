@@ -1,8 +1,9 @@
-/// bench_encode SIZE SEQUENCES TOKENS [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] [--any-order] [--no-early-start] [--calibration FOLDER]: a BERT
-/// with random weights embeds SEQUENCES texts of TOKENS tokens in one run, on the backend of this build. RUNS (20) are in flight together,
-/// fewer where they take more than a second, so that the device always has the next one; `alone`: from ids in the caller's memory to
-/// vectors in the caller's memory, a run at a time. The digest of the first vector does not depend on SEQUENCES, but with --any-order:
-/// plans are not `batch_invariant`; --profile: where the time goes. --calibration FOLDER: also the time alone that the figures of isotope-info calibrate predict.
+/// bench_encode SIZE SEQUENCES TOKENS [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] [--any-order] [--no-early-start] [--no-encoder]
+/// [--calibration FOLDER]: a BERT with random weights embeds SEQUENCES texts of TOKENS tokens in one run, on the backend of this build. RUNS (20) are in
+/// flight together, fewer where they take more than a second, so that the device always has the next one; `alone`: from ids in the caller's memory to
+/// vectors in the caller's memory, a run at a time. The digest of the first vector does not depend on SEQUENCES, but with --any-order: plans are not
+/// `batch_invariant`, and few rows have launches of their own, without --no-encoder; --profile: where the time goes. --calibration FOLDER: also the time
+/// alone that the figures of isotope-info calibrate predict.
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
 
@@ -54,7 +55,7 @@ int main(int argc, char** argv) {
   if (argc < 4)
     return std::fprintf(stderr,
                         "usage: bench_encode SIZE SEQUENCES TOKENS [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] "
-                        "[--any-order] [--no-early-start] [--calibration FOLDER]\n"),
+                        "[--any-order] [--no-early-start] [--no-encoder] [--calibration FOLDER]\n"),
            2;
   iso::model::bert size;
   bool known = false;
@@ -81,6 +82,8 @@ int main(int argc, char** argv) {
     [word](auto& o) {
       if constexpr (requires { o.diagnose.no_early_start; })
         if (word == "--no-early-start") o.diagnose.no_early_start = true;
+      if constexpr (requires { o.diagnose.no_encoder; })
+        if (word == "--no-encoder") o.diagnose.no_encoder = true;
     }(options);
   }
 

@@ -50,6 +50,14 @@ class loaded_code : public code_store {
         return context_->failed(s, std::string(d.function) + " with " + std::to_string(d.count.shared_bytes) + " bytes of shared memory");
       f.shared_bytes = d.count.shared_bytes;
     }
+    constexpr std::uint32_t portable_cluster = 8;  // blocks that every device with clusters takes
+    if (d.count.cluster > portable_cluster && !f.large_clusters) {
+      const auto s =
+          context_->f()->set_kernel_attribute(kernel_attribute::non_portable_cluster, 1, f.kernel, context_->physical().handle);
+      if (s != status::success)
+        return context_->failed(s, std::string(d.function) + " in clusters of " + std::to_string(d.count.cluster) + " blocks");
+      f.large_clusters = true;
+    }
     return f.function;
   }
 
@@ -78,6 +86,7 @@ class loaded_code : public code_store {
     kernel_handle kernel = nullptr;
     function_handle function = nullptr;
     std::int64_t shared_bytes = 0;  // opted in
+    bool large_clusters = false;    // opted in
   };
   std::shared_ptr<context> context_;
   mutable std::mutex mutex_;

@@ -14,6 +14,7 @@
 #include "plan_dispatches.hpp"
 #include "step_graph.hpp"
 
+#include <isotope/kernels/cuda/joined/encoder.hpp>
 #include <isotope/kernels/cuda/joined/halves.hpp>
 #include <isotope/kernels/cuda/joined/joined.hpp>
 
@@ -61,7 +62,7 @@ struct plan_recorder {
     }
     auto steps = cuda::record(p.plan, kernels, p.base, p.sizes, device->physical().limits, active, pool, functions->code);
     const auto bytes = p.plan.totals.region[std::size_t(value_kind::output)];
-    if (!device->options.diagnose.no_joins) {
+    if (!device->options.diagnose.no_joins && !join_encoder(p, steps)) {
       join_appends(steps);
       join_norms(steps, {p.base[value_kind::output], bytes});
       if (!device->options.diagnose.no_halves) join_halves(steps, {p.base[value_kind::output], bytes});
@@ -179,7 +180,24 @@ struct plan_recorder {
     std::byte* host = nullptr;
   };
   std::vector<mirrored> mirrors_;
-  memory halves_;  // what decode_halves passes on; plans of a session run one after the other, so they share it
+  memory halves_, encoder_;  // what decode_halves and small_encoder pass on; plans of a session run one after the other, so they share it
+
+  /// Whether the plan is a small encoder, whose launches take the place of all others. One that its kernels do not take says why.
+  bool join_encoder(const bound_plan& p, std::vector<dispatch>& steps) {
+    if (device->options.diagnose.no_encoder || steps.empty()) return false;
+    const small_encoder encoder(p.plan, p.base, device->physical().limits);
+    if (!encoder.why().empty()) {
+      if (encoder.attends() && steps.front().reason.empty()) steps.front().reason = encoder.why();
+      return false;
+    }
+    if (encoder_.address() == 0) {
+      auto m = memory::allocate(device, small_encoder::scratch_bytes, memory_use::device, "isotope rows of a small encoder");
+      if (!m) return false;
+      encoder_ = *std::move(m);
+    }
+    encoder.join(steps, encoder_.address());
+    return true;
+  }
 
   /// Without memory for them, layers keep their launches.
   void join_halves(std::vector<dispatch>& steps, const range& kept) {

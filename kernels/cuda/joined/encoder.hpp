@@ -1,0 +1,199 @@
+#pragma once
+/// A small encoder of few rows in bf16 as launches of native/encode_hopper.cu: a cluster of blocks has 16 rows and goes through all layers. Sums are in another order than those of
+/// separate launches, and rows before a norm are not rounded, so results differ from theirs in roundings.
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <iterator>
+#include <numbers>
+#include <optional>
+
+#include <isotope/kernels/cuda/encode/encode.h>
+#include <isotope/kernels/cuda/reference/pool.h>
+#include <isotope/fatbins/encode_hopper.hpp>
+#include <isotope/fatbins/pool.hpp>
+
+#include "encoder_steps.hpp"
+
+namespace isotope::cuda {
+
+class small_encoder {
+ public:
+  /// What there are kernels for: columns, hidden values and heads.
+  static constexpr std::int64_t columns = 384, hidden = 4 * columns, heads = columns / gpu::encode_head;
+  static constexpr std::int64_t most_rows = std::int64_t(gpu::encode_rows) * gpu::encode_most_tiles;
+  static constexpr std::int64_t rows_bytes = 2 * most_rows * columns,
+                                heads_bytes = std::int64_t(2) * gpu::encode_most_tiles * heads * gpu::encode_head_tile_bytes,
+                                scratch_bytes = rows_bytes + heads_bytes;
+
+  small_encoder(const plan_view& p, const region_addresses& base, const device_limits& device) : steps_(p, base), device_(device) {
+    why_ = steps_.why();
+    if (why_.empty()) why_ = refusal();
+  }
+  /// Returns why the plan keeps its launches; empty if it does not.
+  std::string_view why() const { return why_; }
+  bool attends() const { return steps_.attends(); }
+
+  /// Replaces the launches of the plan. Rows, keys and values lie in `scratch`, memory of scratch_bytes.
+  void join(std::vector<dispatch>& all, std::uint64_t scratch) const {
+    std::vector<dispatch> made;
+    const int layers = int(steps_.layers.size()), stages = 2 * layers;
+    if (tiles() == 1) {
+      for (int first = 0; first < stages; first += 2 * gpu::encode_most_layers)
+        made.push_back(launch(scratch, first, std::min(stages, first + 2 * gpu::encode_most_layers)));
+    } else {
+      for (int first = 0, end = 1; first < stages; first = end, end = std::min(stages, end + 2))
+        made.push_back(launch(scratch, first, end));
+      made.push_back(pool(all.back(), scratch));
+    }
+    all = std::move(made);
+  }
+
+ private:
+  encoder_steps steps_;
+  const device_limits& device_;
+  std::string_view why_;
+
+  std::int64_t tiles() const { return (steps_.N + gpu::encode_rows - 1) / gpu::encode_rows; }
+  /// Blocks of a cluster: as many as the heads of a multiprocessor group let run at once. One cluster of 16 finds room on every device with more multiprocessors than
+  /// eight groups of 14 have, and eight of them need not.
+  int ranks() const { return tiles() == 1 ? 16 : 8; }
+  std::string_view refusal() const {
+    const encoder_steps& s = steps_;
+    constexpr std::int32_t least_multiprocessors = 8 * 14 + 1;
+    if (s.C != columns || s.F != hidden || s.H != heads)
+      return "there are kernels of small encoders for 384 columns, 1536 hidden values and 12 heads";
+    if (s.N > most_rows) return "a small encoder has at most 128 rows";
+    if (s.starts.dims[0] - 1 > gpu::encode_most_texts) return "a small encoder has at most 64 texts";
+    if (!device_.hopper()) return "small encoders need Hopper's tensor cores";
+    if (!fatbins::encode_hopper.there()) return "this build has no code for small encoders";
+    const int bytes = gpu::encode_bytes(int(columns), int(hidden), int(heads), ranks());
+    if (device_.shared_bytes < bytes || device_.multiprocessors < least_multiprocessors)
+      return "the device has no room for a cluster of a small encoder";
+    return {};
+  }
+
+  /// Boxes of 32 lines of K elements, in chunks of 32 elements: (32, lines, K / 32).
+  static tensor_map lines_of(std::size_t offset, const view& weight) {
+    const std::uint64_t K = std::uint64_t(weight.dims[0]), O = std::uint64_t(weight.dims[1]);
+    tensor_map m = map_of(offset, weight);
+    m.dims = {gpu::encode_lines, O, K / gpu::encode_lines};
+    m.strides_bytes = {2 * K, 2 * gpu::encode_lines};
+    m.box = {gpu::encode_lines, gpu::encode_lines, std::uint32_t(K) / gpu::encode_lines};
+    return m;
+  }
+  /// Boxes of all lines of 32 elements, in two halves of them: (32, O / 2, 2).
+  static tensor_map columns_of(std::size_t offset, const view& weight) {
+    const std::uint64_t K = std::uint64_t(weight.dims[0]), O = std::uint64_t(weight.dims[1]);
+    tensor_map m = map_of(offset, weight);
+    m.dims = {K, O / 2, 2};
+    m.strides_bytes = {2 * K, O * K};
+    m.box = {gpu::encode_lines, std::uint32_t(O) / 2, 2};
+    return m;
+  }
+  static tensor_map map_of(std::size_t offset, const view& weight) {
+    tensor_map m;
+    m.argument_offset = std::uint32_t(offset);
+    m.address = weight.at;
+    m.rank = 3;
+    m.swizzle_bytes = 0;
+    return m;
+  }
+
+  gpu::encode_arguments arguments(std::uint64_t scratch, int first, int end) const {
+    const encoder_steps& s = steps_;
+    gpu::encode_arguments a{};
+    const auto word = [](std::int64_t n) { return std::int32_t(n); };
+    a.words = s.tables[0].at, a.word_ids = s.ids[0].at, a.word_count = word(s.tables[0].dims[0]);
+    a.places = s.tables[1].at, a.place_ids = s.ids[1].at, a.place_count = word(s.tables[1].dims[0]);
+    a.kinds = s.added.at;
+    a.embedding_weight = s.first.weight.at, a.embedding_bias = s.first.bias.at, a.embedding_epsilon = float(s.first.epsilon);
+    a.starts = s.starts.at, a.texts = word(s.starts.dims[0] - 1);
+    a.N = word(s.N), a.tiles = word(tiles());
+    a.first = first, a.end = end, a.stages = word(2 * std::int64_t(s.layers.size())), a.base = first / 2;
+    const bool alone = a.tiles == 1, whole = alone && first == 0 && end == a.stages;
+    a.x = whole ? 0 : scratch, a.heads = alone ? 0 : scratch + std::uint64_t(rows_bytes);
+    a.y = alone && end == a.stages ? s.y.at : 0;
+    a.first_row = s.pooling.how == pooling_kind::first ? 1 : 0, a.normalise = s.pooling.normalise ? 1 : 0,
+    a.least_norm = op::pool::least_norm;
+    a.scale = float(s.scale * std::numbers::log2e), a.epsilon = float(s.layers.front().last.epsilon);
+    return a;
+  }
+  dispatch launch(std::uint64_t scratch, int first, int end) const {
+    const encoder_steps& s = steps_;
+    gpu::encode_arguments a = arguments(scratch, first, end);
+    dispatch d;
+    const auto weights = [&](const encoder_steps::product& p) {
+      d.reads.emplace_back(p.weight), d.early.emplace_back(p.weight), d.reads.emplace_back(p.bias.at, 2 * p.weight.dims[1]);
+    };
+    const auto normalised = [&](const encoder_steps::norm& n) {
+      d.reads.emplace_back(n.weight.at, 2 * columns), d.reads.emplace_back(n.bias.at, 2 * columns);
+    };
+    for (int k = first / 2; k <= (end - 1) / 2; ++k) {
+      const encoder_steps::layer& l = s.layers[std::size_t(k)];
+      const std::size_t at = std::size_t(k - a.base), maps = offsetof(gpu::encode_arguments, layers) + at * sizeof(gpu::encode_layer);
+      a.vectors[at] = {l.qkv.bias.at, l.projection.bias.at, l.middle.weight.at, l.middle.bias.at,
+                       l.up.bias.at,  l.down.bias.at,       l.last.weight.at,   l.last.bias.at};
+      const int begins = std::max(first, 2 * k), ends = std::min(end, 2 * k + 2);
+      if (begins == 2 * k) {
+        d.maps.push_back(lines_of(maps + offsetof(gpu::encode_layer, qkv), l.qkv.weight));
+        weights(l.qkv);
+      }
+      if (ends == 2 * k + 2) {
+        d.maps.push_back(columns_of(maps + offsetof(gpu::encode_layer, projection), l.projection.weight));
+        d.maps.push_back(lines_of(maps + offsetof(gpu::encode_layer, up), l.up.weight));
+        d.maps.push_back(columns_of(maps + offsetof(gpu::encode_layer, down), l.down.weight));
+        for (const auto* p : {&l.projection, &l.up, &l.down}) weights(*p);
+        normalised(l.middle), normalised(l.last);
+      }
+      const auto steps_of = [&](int from, int to) {
+        for (int i = from; i < to; ++i)
+          d.also.push_back(std::int32_t(encoder_steps::steps_before + std::size_t(k) * encoder_steps::steps_of_layer) + i);
+      };
+      if (begins == 2 * k) steps_of(0, 1);
+      if (ends == 2 * k + 2) steps_of(1, int(encoder_steps::steps_of_layer));
+    }
+    const range x(scratch, 2 * s.N * columns), passed(scratch + std::uint64_t(rows_bytes), heads_bytes);
+    d.reads.emplace_back(s.starts);
+    if (first == 0) {
+      for (std::size_t i = 0; i < 2; ++i) d.reads.emplace_back(s.tables[i]), d.reads.emplace_back(s.ids[i]);
+      d.reads.emplace_back(s.added.at, 2 * columns);
+      normalised(s.first);
+      for (std::int32_t i = 0; i < std::int32_t(encoder_steps::steps_before); ++i) d.also.push_back(i);
+    } else {
+      d.reads.push_back(x);
+    }
+    if (a.x != 0) d.writes.push_back(x);
+    if (a.heads != 0) d.reads.push_back(passed), d.writes.push_back(passed);
+    if (a.y != 0) {
+      d.writes.emplace_back(s.y);
+      d.also.push_back(std::int32_t(encoder_steps::steps_before + s.layers.size() * encoder_steps::steps_of_layer));
+    }
+    d.step = d.also.back();
+    d.also.pop_back();
+    const int R = ranks();
+    d.code = &fatbins::encode_hopper;
+    d.function = R == 16 ? "encode_384_16" : "encode_384_8";
+    d.arguments.resize(sizeof a);
+    std::memcpy(d.arguments.data(), &a, sizeof a);
+    static_assert(sizeof a <= dispatch::argument_limit);
+    d.count = per_block(tiles() * R, gpu::encode_threads, gpu::encode_bytes(int(columns), int(hidden), int(heads), R));
+    d.count.cluster = std::uint32_t(R);
+    d.default_threads = d.count.threads;
+    d.set = isotope::kernels::native::name;
+    d.matrices = "bf16";
+    d.starts_early = true;
+    return d;
+  }
+  /// The launch that pools the rows, with rows in `scratch`.
+  dispatch pool(dispatch d, std::uint64_t scratch) const {
+    gpu::pool_arguments a;
+    std::memcpy(&a, d.arguments.data(), sizeof a);
+    a.x = scratch, a.x_stride = columns;
+    std::memcpy(d.arguments.data(), &a, sizeof a);
+    d.reads = {range(scratch, 2 * steps_.N * columns), steps_.starts};
+    return d;
+  }
+};
+
+}  // namespace isotope::cuda

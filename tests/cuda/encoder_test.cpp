@@ -1,0 +1,238 @@
+/// Small encoders as launches of their own: which plans become them is checked anywhere, and their results, against those of separate launches, on a GPU of compute capability 9.0.
+#include "device.hpp"
+
+#include <isotope/backend/cuda.hpp>
+#include <isotope/isotope.hpp>
+#include <isotope/kernels/cuda/joined/encoder.hpp>
+#include <isotope/plan/dynamic.hpp>
+
+#include <cmath>
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace isotope::cuda {
+namespace encoder_test {
+
+using bf16 = target<backend::cuda, precision::bf16, kernels::native>;
+constexpr model::bert small{2, 12, 384, 1536, 1009, 160};
+
+struct kept final : constant_store, code_store {
+  std::uint64_t keep(std::span<const std::byte>) override { return 1 << 20; }
+  const device_code* keep(std::string_view name, std::string) override {
+    return &all.emplace_back(device_code{.name = names.emplace_back(name), .source = {}, .bytes = {}});
+  }
+  std::deque<device_code> all;
+  std::deque<std::string> names;
+};
+device_limits hopper() {
+  device_limits d;
+  d.compute = 90, d.multiprocessors = 132, d.shared_bytes = 227 << 10;
+  return d;
+}
+/// A plan at addresses, and its launches.
+struct launches {
+  kept store;
+  std::vector<step> steps;
+  std::vector<operand> operands;
+  std::vector<micro_op> body;
+  plan_view plan;
+  region_addresses base;
+  device_limits device;
+  std::vector<dispatch> all;
+  std::string why;
+
+  template <class Model> static dynamic_plan planned(const Model& m, bool batch_invariant) {
+    auto p = plan_inference<bf16>(m, 0, true, false, nullptr, nullptr, batch_invariant);
+    EXPECT_TRUE(p.ok()) << (p ? std::string() : p.error().line());
+    return *std::move(p);
+  }
+  /// Joins the launches after `change`.
+  template <class Model, class Change>
+  launches(const Model& m, const device_limits& d, bool batch_invariant, const Change& change) : device(d) {
+    const dynamic_plan made = planned(m, batch_invariant);
+    plan = made;
+    steps.assign(plan.steps.begin(), plan.steps.end());
+    operands.assign(plan.operands.begin(), plan.operands.end());
+    body.assign(plan.micro_ops.begin(), plan.micro_ops.end());
+    plan.steps = steps, plan.operands = operands, plan.micro_ops = body;
+    std::uint64_t next = std::uint64_t(1) << 40;
+    for (std::size_t k = 0; k < base.at.size(); ++k) base.at[k] = next, next += std::uint64_t(plan.totals.region[k] + 4095) / 4096 * 4096;
+    base.scalars = next;
+    all = cuda::record(plan, {kernel_table<bf16>, code_of<bf16>(), {}}, base, {}, device, phase_always, store, store);
+    change(*this);
+    const small_encoder encoder(plan, base, device);
+    why = encoder.why();
+    if (why.empty()) encoder.join(all, scratch);
+  }
+  explicit launches(const model::bert& b, int tokens, int texts = 1, const device_limits& d = hopper(), bool batch_invariant = false)
+      : launches(model::bert_embeddings_of{b, tokens, texts}, d, batch_invariant, [](launches&) {}) {}
+  std::vector<std::string> names() const {
+    std::vector<std::string> n;
+    for (const dispatch& x : all) n.emplace_back(x.function);
+    return n;
+  }
+  operand& in(std::size_t i, int k) { return operands[std::size_t(steps[i].operands + k)]; }
+  static constexpr std::uint64_t scratch = std::uint64_t(1) << 50;
+};
+
+TEST(cuda_encoder, takes_the_place_of_all_launches) {
+  for (const int tokens : {1, 16, 17, 128}) {
+    const launches l(small, tokens);
+    ASSERT_EQ(l.why, "") << tokens;
+    const bool one = tokens <= 16;
+    EXPECT_EQ(l.names(), one ? std::vector<std::string>{"encode_384_16"}
+                             : (std::vector<std::string>{"encode_384_8", "encode_384_8", "encode_384_8", "pool_bf16_wide"}));
+    std::vector<int> done(l.steps.size());
+    for (const dispatch& d : l.all) {
+      ++done[std::size_t(d.step)];
+      for (const auto k : d.also) ++done[std::size_t(k)];
+      EXPECT_LE(d.arguments.size(), dispatch::argument_limit);
+      EXPECT_LE(d.count.shared_bytes, hopper().shared_bytes);
+      for (const tensor_map& m : d.maps) {
+        EXPECT_EQ(m.address % 16, 0u);
+        EXPECT_LE(m.argument_offset + 128, d.arguments.size());
+        EXPECT_EQ(std::int64_t(m.box[0]) * m.box[1] * m.box[2] * 2, gpu::encode_piece_bytes(384));
+      }
+    }
+    EXPECT_EQ(done, std::vector<int>(l.steps.size(), 1)) << "each step of the plan is done once";
+    const auto waits = graph_edges(l.all);
+    EXPECT_TRUE(find_hazards(l.all, waits).empty());
+    const auto early = early_starts(l.all, waits, hopper());
+    EXPECT_EQ(early[0], 0);
+    for (std::size_t i = 1; i < early.size(); ++i) EXPECT_EQ(early[i], 1) << "a launch waits for the one before alone: " << i;
+  }
+  model::bert deep = small;
+  deep.layers = 13;
+  EXPECT_EQ(launches(deep, 16).all.size(), 3u) << "a launch has six layers at most";
+}
+TEST(cuda_encoder, is_left_out_with_a_reason_for_everything_that_its_kernels_do_not_take) {
+  const auto why = [](const model::bert& b, int tokens, int texts = 1, const device_limits& d = hopper(), bool batch_invariant = false) {
+    const launches l(b, tokens, texts, d, batch_invariant);
+    EXPECT_TRUE(l.why.empty() || l.all.size() > 10);
+    return l.why;
+  };
+  EXPECT_EQ(why(small, 128, 16), "");
+  EXPECT_EQ(why(small, 129), "a small encoder has at most 128 rows");
+  EXPECT_EQ(why(small, 128, 65), "a small encoder has at most 64 texts");
+  EXPECT_EQ(why(small, 16, 1, hopper(), true), "rows are to have the same bits in every batch");
+  constexpr auto sizes = "there are kernels of small encoders for 384 columns, 1536 hidden values and 12 heads";
+  EXPECT_EQ(why({2, 12, 768, 3072, 1009, 160}, 16), sizes);
+  EXPECT_EQ(why({2, 6, 384, 1536, 1009, 160}, 16), sizes);
+  EXPECT_EQ(why({2, 12, 384, 768, 1009, 160}, 16), sizes);
+  device_limits other = hopper();
+  other.compute = 100;
+  EXPECT_EQ(why(small, 16, 1, other), "small encoders need Hopper's tensor cores");
+  other = hopper();
+  other.switches.no_matrix_units = true;
+  EXPECT_EQ(why(small, 16, 1, other), "small encoders need Hopper's tensor cores");
+  other = hopper();
+  other.multiprocessors = 78;
+  EXPECT_EQ(why(small, 16, 1, other), "the device has no room for a cluster of a small encoder");
+  other = hopper();
+  other.shared_bytes = 100 << 10;
+  EXPECT_EQ(why(small, 16, 1, other), "the device has no room for a cluster of a small encoder");
+}
+TEST(cuda_encoder, is_left_out_where_any_step_does_something_else) {
+  constexpr auto none = "the plan is no encoder with a norm behind each half";
+  const auto with = [](const auto& change) { return launches(model::bert_embeddings_of{small, 16, 2}, hopper(), false, change).why; };
+  ASSERT_EQ(with([](launches&) {}), "");
+  EXPECT_EQ(launches(model::bert_features_of{small, 16, 2}, hopper(), false, [](launches&) {}).why, none) << "rows are not pooled";
+  EXPECT_EQ(
+      launches(model::bert_embeddings_of{.size = small, .tokens = 16, .sequences = 2, .types = true}, hopper(), false, [](launches&) {})
+          .why,
+      none)
+      << "each token has a type of its own";
+  // Steps of the first layer: 4 qkv, 5 attention, 6 projection, 7 norm, 8 and 9 the MLP, 10 norm.
+  for (const std::size_t i : {4u, 6u, 8u, 9u}) {
+    EXPECT_EQ(with([i](launches& l) { l.steps[i].attr.f[0] = 2; }), none) << "the product is scaled: " << i;
+    EXPECT_EQ(with([i](launches& l) { l.steps[i].attr.i[5] = 1; }), none) << "rows are rounded to 8 bits: " << i;
+    EXPECT_EQ(with([i](launches& l) { l.in(i, 1).type = dtype::f16; }), none) << i;
+    EXPECT_EQ(with([i](launches& l) { l.in(i, 1).strides = {l.in(i, 1).dims[1], 1}; }), none) << "weights have the other order: " << i;
+    EXPECT_EQ(with([i](launches& l) { l.in(i, 0).at += 768; }), none) << i;
+    EXPECT_EQ(with([i](launches& l) { l.body[std::size_t(l.steps[i].body)].op = &info<op::gelu_tanh>; }), none) << i;
+  }
+  for (const std::size_t i : {6u, 9u}) EXPECT_EQ(with([i](launches& l) { l.in(i, 3).at += 768; }), none) << "another residual: " << i;
+  EXPECT_EQ(with([](launches& l) { l.body[std::size_t(l.steps[8].body + 1)].op = &info<op::gelu_tanh>; }), none);
+  EXPECT_EQ(with([](launches& l) { l.steps[5].attr.i[1] = 1; }), none) << "causal";
+  EXPECT_EQ(with([](launches& l) { l.steps[5].attr.i[0] = 6; }),
+            "there are kernels of small encoders for 384 columns, 1536 hidden values and 12 heads");
+  EXPECT_EQ(with([](launches& l) { std::swap(l.in(5, 0).at, l.in(5, 1).at); }), none) << "keys for queries";
+  EXPECT_EQ(with([](launches& l) { l.steps[7].attr.f[0] = 1e-5; }), none) << "norms have different constants";
+  EXPECT_EQ(with([](launches& l) { l.in(10, 0).at += 768; }), none);
+  EXPECT_EQ(with([](launches& l) { l.in(18, 1).at += 4; }), none) << "other texts are pooled";
+  EXPECT_EQ(with([](launches& l) { l.in(2, 0).at = l.in(2, 2).at; }), none) << "a table is added twice";
+}
+
+/// Vectors of texts on a device.
+class on_a_device {
+ public:
+  on_a_device(const model::bert& b, int tokens, int texts, pooling_kind pooling, bool joined)
+      : vocab_(b.vocab), tokens_(tokens), texts_(texts) {
+    auto o = cuda_test::test_options();
+    o.diagnose.no_encoder = !joined;
+    device_ = std::make_unique<device<bf16>>(*isotope_test::there(device<bf16>::open(o)));
+    auto s = device_->load(*plan_inference<bf16>(model::bert_embeddings_of{b, tokens, texts, pooling}, 0, true));
+    EXPECT_TRUE(s.ok()) << (s ? std::string() : s.error().line());
+    session_ = std::make_unique<session<bf16>>(*std::move(s));
+    session_->initialize(11);
+  }
+  std::vector<float> run(const std::vector<std::int32_t>& starts, int seed) {
+    std::vector<std::int32_t> ids, position;
+    for (int k = 0; k < tokens_; ++k) ids.push_back(std::int32_t((977 * k + 131 * seed) % vocab_)), position.push_back((k + seed) % 160);
+    EXPECT_TRUE(session_->set<std::int32_t>("tokens", ids).ok() && session_->set<std::int32_t>("position", position).ok() &&
+                session_->set<std::int32_t>("starts", starts).ok());
+    EXPECT_TRUE(session_->run_plan(0).ok());
+    const auto y = session_->output<bf16::precision::storage>("output");
+    EXPECT_TRUE(y.ok());
+    std::vector<float> all;
+    for (const auto x : *y) all.push_back(float(x));
+    return all;
+  }
+  bool joined() const { return session_->launches().front().code.starts_with("encode_"); }
+
+ private:
+  int vocab_, tokens_, texts_;
+  std::unique_ptr<device<bf16>> device_;
+  std::unique_ptr<session<bf16>> session_;
+};
+/// Both round the same numbers to bf16 (2^-9 each), separate launches the sums before norms, too, twice a layer: vectors differ by some roundings in quadrature. A head
+/// that is left out or a row of another text changes them by more than a tenth.
+constexpr double tolerance = 0.03;
+
+TEST(cuda_encoder, gives_the_vectors_of_separate_launches) {
+  if (cuda_test::emulated() || cuda_test::test_device().context->physical().limits.compute != 90)
+    GTEST_SKIP() << "no GPU of compute capability 9.0 is here";
+  model::bert deep = small;
+  deep.layers = 8;
+  struct sample {
+    model::bert size;
+    int tokens;
+    std::vector<std::int32_t> starts;
+  };
+  const sample samples[] = {
+      {small, 1, {0, 1}},   {small, 16, {0, 16}},   {small, 16, {0, 5, 5, 12}},          {small, 16, {3, 9, 14}},
+      {small, 17, {0, 17}}, {small, 128, {0, 128}}, {small, 128, {1, 40, 41, 100, 127}}, {small, 100, {0, 0, 100, 100}},
+      {deep, 16, {0, 16}},  {deep, 40, {0, 30, 40}}};
+  for (const sample& x : samples)
+    for (const auto pooling : {pooling_kind::mean, pooling_kind::first}) {
+      const int texts = int(x.starts.size()) - 1;
+      on_a_device one(x.size, x.tokens, texts, pooling, true), other(x.size, x.tokens, texts, pooling, false);
+      ASSERT_TRUE(one.joined());
+      ASSERT_FALSE(other.joined());
+      for (int seed = 0; seed < 20; ++seed) {
+        const auto a = one.run(x.starts, seed), b = other.run(x.starts, seed), again = one.run(x.starts, seed);
+        EXPECT_EQ(a, again) << "the same texts give the same bits";
+        ASSERT_EQ(a.size(), std::size_t(texts) * 384);
+        for (int t = 0; t < texts; ++t) {
+          double d = 0, n = 0;
+          for (std::size_t i = std::size_t(t) * 384; i < std::size_t(t + 1) * 384; ++i)
+            d += std::pow(double(a[i]) - double(b[i]), 2), n += std::pow(double(b[i]), 2);
+          EXPECT_TRUE(std::sqrt(d) <= tolerance * std::sqrt(n)) << x.tokens << " tokens, text " << t << ": " << std::sqrt(d / n);
+        }
+      }
+    }
+}
+
+}  // namespace encoder_test
+}  // namespace isotope::cuda
