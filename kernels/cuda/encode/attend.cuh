@@ -16,50 +16,39 @@ template <int C, int F, int H, int R> struct encode_heads : encode_pipe<C, F, H,
   __device__ unsigned char* head_tile(int layer, int of, int h) const {
     return pointer<unsigned char>(a.heads) + (std::int64_t(layer % 2 * a.tiles + of) * H + h) * bytes;
   }
+  /// Of a launch that ends here with several tiles, the next one reads them from global memory.
   __device__ void multiply_qkv(int layer) {
 #pragma unroll 1
     for (int i = 0; rank + R * i < H; ++i) {
-      const int h = rank + R * i, kind = warp / 4, column = warp % 4;
+      const int h = rank + R * i, kind = base::line_tile() / 4, column = base::line_tile() % 4;
       const std::uint32_t two = pointer<const std::uint32_t>(a.vectors[layer - a.base].qkv_bias)[(kind * C + h * D + 8 * column) / 2 + q];
+      base::load_lines();
+      base::gather();
+      if (i > 0) group_sync<2>(2 + base::pair);  // the sums of the head before have been read
       float y[4];
-      base::multiply_lines(base::piece + kind, column, y);
-      base::release(3);
+      base::multiply_lines(y);
       const std::uint32_t low = pair_bits<bf16>(y[0] + low_value<bf16>(two), y[1] + high_value<bf16>(two)),
                           high = pair_bits<bf16>(y[2] + low_value<bf16>(two), y[3] + high_value<bf16>(two));
       unsigned char* to = s.heads[i];
       if (kind < 2) {
-        auto* pair = reinterpret_cast<std::uint32_t*>(to + kind * keys_at + g * 2 * D + 2 * (8 * column + 2 * q));
-        pair[0] = low, pair[8 * D / 2] = high;
+        auto* both = reinterpret_cast<std::uint32_t*>(to + kind * keys_at + g * 2 * D + 2 * (8 * column + 2 * q));
+        both[0] = low, both[8 * D / 2] = high;
       } else {
         auto* value = reinterpret_cast<std::uint16_t*>(to + values_at) + (8 * column + 2 * q) * encode_rows + g;
         value[0] = std::uint16_t(low), value[encode_rows] = std::uint16_t(low >> 16);
         value[8] = std::uint16_t(high), value[encode_rows + 8] = std::uint16_t(high >> 16);
       }
     }
+    base::gather();  // where the block has no head
     computing_sync();
     if (a.tiles == 1) return;
     for (int i = 0; rank + R * i < H; ++i)
       if (t < bytes / 16) reinterpret_cast<uint4*>(head_tile(layer, tile, rank + R * i))[t] = reinterpret_cast<const uint4*>(s.heads[i])[t];
   }
-  /// Waits until all tiles have the keys and values of this block's heads.
-  __device__ void meet_tiles(int layer) {
-    if (a.tiles == 1 || rank >= base::head_blocks) return;
-    computing_sync();
-    if (t == 0) {
-      for (int h = rank; h < H; h += R) add_one(pointer<std::uint32_t>(a.counters) + layer * H + h);
-      for (int h = rank; h < H; h += R) wait_for_count(pointer<const std::uint32_t>(a.counters) + layer * H + h, std::uint32_t(a.tiles));
-    }
-    computing_sync();
-  }
 
   /// Attention of the tile's rows by the block's head i: `attended` has the results. Ends with a barrier.
   __device__ void attend_head(int i, int layer) {
-    const int h = rank + R * i;
-    int low = a.N, high = 0;
-#pragma unroll
-    for (int r = 0; r < encode_rows; ++r)
-      if (s.first_key[r] < s.end_keys[r]) low = min(low, s.first_key[r]), high = max(high, s.end_keys[r]);
-    const int first = low / encode_rows, end = high == 0 ? first : (high - 1) / encode_rows + 1, turns = end - first;
+    const int h = rank + R * i, first = s.first_tile, end = s.end_tiles, turns = end - first;
     const bool alone = a.tiles == 1;
     if (warp < encode_attending && (warp < turns || warp == 0)) {
       const unsigned char* own = alone ? s.heads[i] : head_tile(layer, tile, h);
@@ -76,30 +65,33 @@ template <int C, int F, int H, int R> struct encode_heads : encode_pipe<C, F, H,
         uint2 values[4];
 #pragma unroll
         for (int n = 0; n < 4; ++n) values[n] = *reinterpret_cast<const uint2*>(v + n * 8 * 2 * encode_rows);
-        float score[2][4] = {};
-        multiply_chunk(q0, q1, k0, score[0], score[0]);
-        multiply_chunk(q0, q1, k1, score[1], score[1]);
+        float score[2][2][4] = {};
+        multiply_chunk(q0, q1, k0, score[0][0], score[0][1]);
+        multiply_chunk(q0, q1, k1, score[1][0], score[1][1]);
+        float x[2][4], most[2] = {top[0], top[1]};
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+#pragma unroll
+          for (int e = 0; e < 4; ++e) {
+            const int key = j * encode_rows + 4 * q + e, at = 2 * half + e % 2;
+            x[half][e] = key >= begins[half] && key < ends[half] ? (score[e / 2][0][at] + score[e / 2][1][at]) * a.scale : least;
+            most[half] = fmaxf(most[half], x[half][e]);
+          }
+#pragma unroll
+        for (int apart = 1; apart < 4; apart *= 2)
+#pragma unroll
+          for (int half = 0; half < 2; ++half) most[half] = fmaxf(most[half], __shfl_xor_sync(all_lanes, most[half], apart));
         std::uint32_t p[4];
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          float x[4];
-          float most = top[half];
+          const float kept = exp2f(top[half] - most[half]);
+          top[half] = most[half];
 #pragma unroll
-          for (int e = 0; e < 4; ++e) {
-            const int key = j * encode_rows + 4 * q + e;
-            x[e] = key >= begins[half] && key < ends[half] ? score[e / 2][2 * half + e % 2] * a.scale : least;
-            most = fmaxf(most, x[e]);
-          }
-          most = fmaxf(most, __shfl_xor_sync(all_lanes, most, 1));
-          most = fmaxf(most, __shfl_xor_sync(all_lanes, most, 2));
-          const float kept = exp2f(top[half] - most);
-          top[half] = most;
-#pragma unroll
-          for (int e = 0; e < 4; ++e) x[e] = x[e] == least ? 0.0f : exp2f(x[e] - most);
-          total[half] = total[half] * kept + ((x[0] + x[1]) + (x[2] + x[3]));
+          for (int e = 0; e < 4; ++e) x[half][e] = x[half][e] == least ? 0.0f : exp2f(x[half][e] - most[half]);
+          total[half] = total[half] * kept + ((x[half][0] + x[half][1]) + (x[half][2] + x[half][3]));
 #pragma unroll
           for (int n = 0; n < 4; ++n) sum[n][2 * half] *= kept, sum[n][2 * half + 1] *= kept;
-          p[half] = pair_bits<bf16>(x[0], x[1]), p[2 + half] = pair_bits<bf16>(x[2], x[3]);
+          p[half] = pair_bits<bf16>(x[half][0], x[half][1]), p[2 + half] = pair_bits<bf16>(x[half][2], x[half][3]);
         }
 #pragma unroll
         for (int n = 0; n < 4; ++n) {
@@ -108,14 +100,13 @@ template <int C, int F, int H, int R> struct encode_heads : encode_pipe<C, F, H,
         }
       }
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        total[half] += __shfl_xor_sync(all_lanes, total[half], 1);
-        total[half] += __shfl_xor_sync(all_lanes, total[half], 2);
-      }
+      for (int apart = 1; apart < 4; apart *= 2)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) total[half] += __shfl_xor_sync(all_lanes, total[half], apart);
       if (turns <= 1) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          const float by = total[half] == 0.0f ? 0.0f : 1.0f / total[half];
+          const float by = total[half] == 0.0f ? 0.0f : __fdividef(1.0f, total[half]);
 #pragma unroll
           for (int n = 0; n < 4; ++n)
             *reinterpret_cast<std::uint32_t*>(s.attended + (g + 8 * half) * 2 * D + 2 * (8 * n + 2 * q)) =
@@ -143,16 +134,20 @@ template <int C, int F, int H, int R> struct encode_heads : encode_pipe<C, F, H,
     if (t >= encode_rows * D / 2) return;
     const int row = t / (D / 2), column = t % (D / 2) * 2;
     float most = s.tops[0][row].x;
-    for (int w = 1; w < warps; ++w) most = fmaxf(most, s.tops[w][row].x);
+#pragma unroll
+    for (int w = 1; w < encode_attending; ++w)
+      if (w < warps) most = fmaxf(most, s.tops[w][row].x);
     float total = 0.0f;
     float2 y{0.0f, 0.0f};
-    for (int w = 0; w < warps; ++w) {
+#pragma unroll
+    for (int w = 0; w < encode_attending; ++w) {
+      if (w >= warps) continue;
       const float2 of = s.tops[w][row], two = *reinterpret_cast<const float2*>(&s.results[w][row][column]);
       const float by = exp2f(of.x - most);
       total = fmaf(of.y, by, total);
       y.x = fmaf(two.x, by, y.x), y.y = fmaf(two.y, by, y.y);
     }
-    const float by = total == 0.0f ? 0.0f : 1.0f / total;
+    const float by = total == 0.0f ? 0.0f : __fdividef(1.0f, total);
     *reinterpret_cast<std::uint32_t*>(s.attended + row * 2 * D + 2 * column) = pair_bits<bf16>(y.x * by, y.y * by);
   }
 };

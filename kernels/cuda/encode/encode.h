@@ -8,18 +8,19 @@ namespace isotope::cuda::gpu {
 
 /// Rows of a tile, which a cluster has; elements of a head; layers of a launch, tiles and texts of a run, at most.
 inline constexpr int encode_rows = 16, encode_head = 32, encode_most_layers = 6, encode_most_tiles = 8, encode_most_texts = 64;
-/// Warps that compute, warps of attention, and threads of a block: one more warp asks for weights.
-inline constexpr int encode_warps = 12, encode_attending = 8, encode_threads = 32 * encode_warps + 32;
-/// Weights come in pieces of 32 lines of C elements, or of C lines of 32 elements.
-inline constexpr int encode_lines = 32;
+/// Warps that compute, those of attention, and threads of a block: one more warp asks for weights. A team of warps sends a row that its first one has normalised.
+inline constexpr int encode_warps = 12, encode_attending = 8, encode_threads = 32 * encode_warps + 32, encode_team = 4;
+/// Weights come in pieces of 32 lines of C elements, or of C lines of 32 elements. So many of them are multiplied together: 96 lines, of which two warps have 16, half of the
+/// elements each.
+inline constexpr int encode_lines = 32, encode_group = 3;
 constexpr int encode_piece_bytes(int C) { return 2 * encode_lines * C; }
+/// Pieces of weights in shared memory.
+inline constexpr int encode_slots = 6;
 /// Bytes between rows of K elements in shared memory: an odd number of 64 bytes, so that eight threads that read 64 bytes of two rows meet no conflict.
 constexpr int encode_pitch(int K) { return 2 * K % 128 == 64 ? 2 * K : 2 * K + 64; }
-/// Rows of a tile that a block of a cluster of R owns, heads that it has at most, and blocks that have heads.
-constexpr int encode_own_rows(int R) { return (encode_rows + R - 1) / R; }
+/// Rows of a tile that a block of a cluster of R owns, and heads that it has at most.
+constexpr int encode_own_rows(int R) { return encode_rows / R; }
 constexpr int encode_own_heads(int H, int R) { return (H + R - 1) / R; }
-/// Pieces of weights in shared memory.
-constexpr int encode_slots(int R) { return R == 12 ? 5 : 6; }
 /// Queries, keys and transposed values of a tile of one head, in bf16: (rows, head), (rows, head), (head, rows).
 inline constexpr int encode_head_tile_bytes = 3 * 2 * encode_rows * encode_head;
 /// Results of the warps of attention, padded, in f32.
@@ -27,10 +28,11 @@ inline constexpr int encode_result_pitch = encode_head + 8;
 
 /// Shared memory of a block.
 constexpr int encode_bytes(int C, int F, int H, int R) {
-  const int results = 4 * encode_attending * encode_rows * encode_result_pitch, hidden = encode_rows * encode_pitch(F / R);
-  return encode_slots(R) * encode_piece_bytes(C) + 2 * encode_rows * encode_pitch(C) + 4 * R * encode_own_rows(R) * C +
+  const int results = 4 * encode_attending * encode_rows * encode_result_pitch,
+            hidden = encode_rows * encode_pitch(F / R) + 512 * encode_warps;
+  return encode_slots * encode_piece_bytes(C) + 2 * encode_rows * encode_pitch(C) + 4 * R * encode_own_rows(R) * C +
          (results > hidden ? results : hidden) + 2 * encode_rows * encode_head + encode_own_heads(H, R) * encode_head_tile_bytes +
-         2 * encode_own_rows(R) * C + 8 * encode_attending * encode_rows + 3072;
+         2 * encode_own_rows(R) * C + 8 * encode_attending * encode_rows + 1024;
 }
 
 /// The weights of a layer: as boxes, and vectors of bf16.
@@ -51,10 +53,9 @@ struct encode_arguments {
   std::uint64_t embedding_weight, embedding_bias;  // (C) bf16: of the first norm
   std::uint64_t starts;                            // (texts + 1) i32
   std::uint64_t x;                                 // (N, C) bf16: rows behind each layer; 0: not stored
-  std::uint64_t heads;                             // (2, tiles, H, head tile) bf16: what tiles pass to each other, of even and odd layers
-  std::uint64_t counters;  // (layers H + 1) u32, zeros before and after a launch: tiles wait for each other within it; 0: none waits
-  std::uint64_t y;         // (texts, C) bf16: the means of the rows of texts; with several tiles there are counters
-  double least_norm;       // what y is divided by at least
+  std::uint64_t heads;  // (2, tiles, H, head tile) bf16: what a launch of several tiles passes to the next one, of even and odd layers
+  std::uint64_t y;      // (texts, C) bf16: the means of the rows of texts, of a single tile; 0: not computed
+  double least_norm;    // what y is divided by at least
   std::int32_t word_count, place_count, N, texts, tiles, first, end, stages;  // stages: of all layers
   std::int32_t base;                                                          // the layer that is first in `layers`
   std::int32_t first_row;                                                     // takes the first row of each text in place of the mean

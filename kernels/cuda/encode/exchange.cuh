@@ -17,8 +17,15 @@ __device__ inline void wait_for_sent(std::uint32_t barrier, std::uint32_t parity
       "r"(parity)
       : "memory");
 }
-/// The warps that compute meet.
-__device__ inline void computing_sync() { asm volatile("bar.sync 1, %0;\n" ::"n"(32 * encode_warps) : "memory"); }
+/// Whole warps meet: those that compute, or Warps of a group that has a number from 2 on.
+__device__ inline void computing_sync() {
+  __syncwarp();
+  asm volatile("bar.sync 1, %0;\n" ::"n"(32 * encode_warps) : "memory");
+}
+template <int Warps> __device__ inline void group_sync(int number) {
+  __syncwarp();
+  asm volatile("bar.sync %0, %1;\n" ::"r"(number), "n"(32 * Warps) : "memory");
+}
 /// The box at element (a, b, c) of a tensor of three axes: see tensor_load.
 __device__ inline void tensor_load(std::uint32_t to, const tensor_map_bytes& map, std::int32_t a, std::int32_t b, std::int32_t c,
                                    std::uint32_t barrier) {
@@ -26,16 +33,4 @@ __device__ inline void tensor_load(std::uint32_t to, const tensor_map_bytes& map
                "l"(generic_address(map)), "r"(a), "r"(b), "r"(c), "r"(barrier)
                : "memory");
 }
-/// Adds 1 to a counter, behind the writes of this thread and those that it has seen.
-__device__ inline std::uint32_t add_one(std::uint32_t* counter) {
-  std::uint32_t before;
-  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;\n" : "=r"(before) : "l"(counter) : "memory");
-  return before;
-}
-__device__ inline void wait_for_count(const std::uint32_t* counter, std::uint32_t count) {
-  std::uint32_t seen;
-  do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];\n" : "=r"(seen) : "l"(counter) : "memory");
-  while (seen < count);
-}
-
 }  // namespace isotope::cuda::gpu

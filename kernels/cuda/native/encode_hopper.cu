@@ -25,7 +25,6 @@ template <int C, int F, int H, int R> __device__ inline void encode(const encode
   for (int stage = a.first; stage < a.end; ++stage) {
     if (stage % 2 == 0) {
       b.multiply_qkv(stage / 2);
-      if (stage + 1 < a.end) b.meet_tiles(stage / 2);
       continue;
     }
     b.attend(stage / 2);
@@ -37,9 +36,6 @@ template <int C, int F, int H, int R> __device__ inline void encode(const encode
 // The numbers are those of the columns and of the blocks of a cluster.
 extern "C" __global__ void __launch_bounds__(encode_threads, 1) encode_384_16(const __grid_constant__ encode_arguments a) {
   encode<384, 1536, 12, 16>(a);
-}
-extern "C" __global__ void __launch_bounds__(encode_threads, 1) encode_384_12(const __grid_constant__ encode_arguments a) {
-  encode<384, 1536, 12, 12>(a);
 }
 extern "C" __global__ void __launch_bounds__(encode_threads, 1) encode_384_8(const __grid_constant__ encode_arguments a) {
   encode<384, 1536, 12, 8>(a);
