@@ -35,6 +35,7 @@ struct embedder_options {
   weight_storage stored = nullptr;             // likewise
   bool a8 = false;                             // likewise
   bool pack = true;                            // likewise
+  bool batch_invariant = true;  // likewise; without it, a short text takes less time on Hopper, and last bits depend on the batch
 };
 
 /// The tokens of a text: those that were embedded, and those that were cut off.
@@ -61,8 +62,8 @@ inline double similarity(std::span<const float> a, std::span<const float> b) {
 
 /// A loaded model of sentences with its tokenizer. There is a plan for each size of runs; they share weights and one arena.
 ///
-/// Texts are packed one after the other, without padding, and sorted by length into runs. A text has the same bits in any batch and any run, since plans are
-/// `batch_invariant` (plan/dynamic.hpp).
+/// Texts are packed one after the other, without padding, and sorted by length into runs. A text has the same bits in any batch and any run, if plans are
+/// `batch_invariant` (plan/dynamic.hpp), as they are unless the options say otherwise.
 template <Target T> class embedder {
  public:
   using session = typename device<T>::session;
@@ -131,7 +132,7 @@ template <Target T> class embedder {
       const token_bucket b{n, (n + 7) / 8};
       auto p = plan_inference<T>(
           model::bert_embeddings_of{config.size, b.tokens, b.sequences, config.sentence.pooling, config.sentence.normalise}, o.budget, true,
-          o.decompose_all, o.stored, nullptr, true, o.a8, {}, o.pack);
+          o.decompose_all, o.stored, nullptr, o.batch_invariant, o.a8, {}, o.pack);
       if (!p) return std::move(p).error();
       all.buckets.push_back(b);
       all.plans.push_back({"embed " + std::to_string(n), *std::move(p)});
