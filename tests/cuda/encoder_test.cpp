@@ -41,6 +41,7 @@ struct launches {
   device_limits device;
   std::vector<dispatch> all;
   std::string why;
+  bool device_refuses = false;
 
   template <class Model> static dynamic_plan planned(const Model& m, bool batch_invariant) {
     auto p = plan_inference<bf16>(m, 0, true, false, nullptr, nullptr, batch_invariant);
@@ -63,6 +64,7 @@ struct launches {
     change(*this);
     const small_encoder encoder(plan, base, device);
     why = encoder.why();
+    device_refuses = encoder.device_refuses();
     if (why.empty()) encoder.join(all, scratch);
   }
   explicit launches(const model::bert& b, int tokens, int texts = 1, const device_limits& d = hopper(), bool batch_invariant = false)
@@ -107,6 +109,8 @@ TEST(cuda_encoder, is_left_out_with_a_reason_for_everything_that_its_kernels_do_
   const auto why = [](const model::bert& b, int tokens, int texts = 1, const device_limits& d = hopper(), bool batch_invariant = false) {
     const launches l(b, tokens, texts, d, batch_invariant);
     EXPECT_TRUE(l.why.empty() || l.all.size() > 10);
+    const bool plans_fit = tokens <= 128 && texts <= 64 && !batch_invariant && b == small;
+    EXPECT_EQ(l.device_refuses, plans_fit && !l.why.empty()) << l.why;
     return l.why;
   };
   EXPECT_EQ(why(small, 128, 16), "");

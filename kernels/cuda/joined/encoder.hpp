@@ -29,10 +29,12 @@ class small_encoder {
   small_encoder(const plan_view& p, const region_addresses& base, const device_limits& device) : steps_(p, base), device_(device) {
     why_ = steps_.why();
     if (why_.empty()) why_ = refusal();
+    if (why_.empty()) why_ = device_refusal(), device_refuses_ = !why_.empty();
   }
   /// Returns why the plan keeps its launches; empty if it does not.
   std::string_view why() const { return why_; }
-  bool attends() const { return steps_.attends(); }
+  /// Whether it is a plan that its kernels take on other devices.
+  bool device_refuses() const { return device_refuses_; }
 
   /// Replaces the launches of the plan. Rows, keys and values lie in `scratch`, memory of scratch_bytes.
   void join(std::vector<dispatch>& all, std::uint64_t scratch) const {
@@ -53,6 +55,7 @@ class small_encoder {
   encoder_steps steps_;
   const device_limits& device_;
   std::string_view why_;
+  bool device_refuses_ = false;
 
   std::int64_t tiles() const { return (steps_.N + gpu::encode_rows - 1) / gpu::encode_rows; }
   /// Blocks of a cluster. One cluster of 16 finds room on every device with more multiprocessors than eight groups of 14 have, and seven of them on an H200; the eighth would have to wait
@@ -60,11 +63,14 @@ class small_encoder {
   int ranks() const { return tiles() <= 7 ? 16 : 8; }
   std::string_view refusal() const {
     const encoder_steps& s = steps_;
-    constexpr std::int32_t least_multiprocessors = 8 * 14 + 1;
     if (s.C != columns || s.F != hidden || s.H != heads)
       return "there are kernels of small encoders for 384 columns, 1536 hidden values and 12 heads";
     if (s.N > most_rows) return "a small encoder has at most 128 rows";
     if (s.starts.dims[0] - 1 > gpu::encode_most_texts) return "a small encoder has at most 64 texts";
+    return {};
+  }
+  std::string_view device_refusal() const {
+    constexpr std::int32_t least_multiprocessors = 8 * 14 + 1;
     if (!device_.hopper()) return "small encoders need Hopper's tensor cores";
     if (!fatbins::encode_hopper.there()) return "this build has no code for small encoders";
     const int bytes = gpu::encode_bytes(int(columns), int(hidden), int(heads), ranks());

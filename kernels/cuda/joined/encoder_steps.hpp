@@ -43,10 +43,6 @@ class encoder_steps {
   encoder_steps(const plan_view& p, const region_addresses& base) : p_(p), base_(base) { why_ = read(); }
   /// Returns why the plan is none; empty if it is one.
   std::string_view why() const { return why_; }
-  /// Whether it attends to packed texts, so that people may ask why its kernels are not those of a small encoder.
-  bool attends() const {
-    return std::any_of(p_.steps.begin(), p_.steps.end(), [](const step& s) { return s.op == &info<op::attention_packed>; });
-  }
   static constexpr std::size_t steps_before = 4, steps_of_layer = 7;
 
  private:

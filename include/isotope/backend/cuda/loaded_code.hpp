@@ -52,8 +52,7 @@ class loaded_code : public code_store {
     }
     constexpr std::uint32_t portable_cluster = 8;  // blocks that every device with clusters takes
     if (d.count.cluster > portable_cluster && !f.large_clusters) {
-      const auto s =
-          context_->f()->set_kernel_attribute(kernel_attribute::non_portable_cluster, 1, f.kernel, context_->physical().handle);
+      const auto s = context_->f()->set_kernel_attribute(kernel_attribute::non_portable_cluster, 1, f.kernel, context_->physical().handle);
       if (s != status::success)
         return context_->failed(s, std::string(d.function) + " in clusters of " + std::to_string(d.count.cluster) + " blocks");
       f.large_clusters = true;

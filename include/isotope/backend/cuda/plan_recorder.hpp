@@ -182,12 +182,13 @@ struct plan_recorder {
   std::vector<mirrored> mirrors_;
   memory halves_, encoder_;  // what decode_halves and small_encoder pass on; plans of a session run one after the other, so they share it
 
-  /// Whether the plan is a small encoder, whose launches take the place of all others. One that its kernels do not take says why.
+  /// Whether the plan is a small encoder, whose launches take the place of all others. One that its kernels take, but not on this device, says why.
   bool join_encoder(const bound_plan& p, std::vector<dispatch>& steps) {
     if (device->options.diagnose.no_encoder || steps.empty()) return false;
     const small_encoder encoder(p.plan, p.base, device->physical().limits);
     if (!encoder.why().empty()) {
-      if (encoder.attends() && steps.front().reason.empty()) steps.front().reason = encoder.why();
+      for (dispatch& d : steps)
+        if (encoder.device_refuses() && d.function.starts_with("attention_packed") && d.reason.empty()) d.reason = encoder.why();
       return false;
     }
     if (encoder_.address() == 0) {
