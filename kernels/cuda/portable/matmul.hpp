@@ -97,9 +97,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
   };
   static constexpr std::array<variant, 5> variants{
       {{&simt_tiles[0], false}, {&simt_tiles[1], false}, {&simt_tiles[2], false}, {&whole_tiles[0], true}, {&whole_tiles[1], true}}};
-  static auto choose(const matmul_job& j, kernel_choices* considered = nullptr) {
-    return choose_kernel(variants, j, considered);
-  }
+  static auto choose(const matmul_job& j, kernel_choices* considered = nullptr) { return choose_kernel(variants, j, considered); }
   static bool is_whole(const matmul_tile& t) { return &t == &whole_tiles[0] || &t == &whole_tiles[1]; }
   static matmul_size size_of_job(const matmul_job& j) { return {j.s.M, j.s.N, j.s.K, j.s.batches()}; }
   static void record_tiles(const matmul_job& j, recording& r) {
