@@ -21,7 +21,7 @@ template <int C, int F, int H, int R> struct encode_heads : encode_pipe<C, F, H,
 #pragma unroll 1
     for (int i = 0; rank + R * i < H; ++i) {
       const int h = rank + R * i, kind = base::line_tile() / 4, column = base::line_tile() % 4;
-      const std::uint32_t two = pointer<const std::uint32_t>(a.layers[layer - a.base].qkv_bias)[(kind * C + h * D + 8 * column) / 2 + q];
+      const std::uint32_t two = pointer<const std::uint32_t>(a.vectors[layer - a.base].qkv_bias)[(kind * C + h * D + 8 * column) / 2 + q];
       base::load_lines();
       base::gather();
       if (i > 0) group_sync<2>(2 + base::pair);  // the sums of the head before have been read

@@ -39,9 +39,6 @@ __device__ inline void multiply_chunk(const uint4& low, const uint4& high, const
 }
 __device__ inline uint4 chunk_at(const unsigned char* p) { return *reinterpret_cast<const uint4*>(p); }
 
-template <int N> struct number {
-  static constexpr int value = N;
-};
 /// The place of a thread, and the phases of what it waits for.
 template <int C, int F, int H, int R> struct encode_pipe {
   using memory = encode_memory<C, F, H, R>;
@@ -70,8 +67,7 @@ template <int C, int F, int H, int R> struct encode_pipe {
   __device__ void begin() {
     if (t == 0) {
 #pragma unroll
-      for (int i = 0; i < slots; ++i)
-        barrier_init(shared_address(&s.full[i]), 32 * encode_copying), barrier_init(shared_address(&s.empty[i]), encode_warps);
+      for (int i = 0; i < slots; ++i) barrier_init(shared_address(&s.full[i]), 1), barrier_init(shared_address(&s.empty[i]), encode_warps);
       barrier_init(shared_address(&s.summed), 1);
 #pragma unroll
       for (int i = 0; i < 2; ++i) barrier_init(shared_address(&s.gathered[i]), 1);
@@ -84,40 +80,27 @@ template <int C, int F, int H, int R> struct encode_pipe {
     cluster_arrive();
   }
 
-  /// Copies all pieces, in the order in which they are used, as soon as there is room for each. The last warps do this. In shared memory a piece is a matrix of lines for each 32
-  /// elements of them.
-  __device__ void copy_weights() {
-    constexpr int threads = 32 * encode_copying, each = piece_bytes / 16 / threads;
-    static_assert(piece_bytes / 16 % threads == 0);
-    const int first = t - 32 * encode_warps;
+  /// Starts the copies of all pieces, in the order in which they are used, as soon as there is room for each. One thread does this.
+  __device__ void ask_for_weights() {
     int n = 0;
-    const auto copy = [&](auto lines, std::uint64_t weight, int K) {
-      constexpr int count = decltype(lines)::value, chunks = piece_bytes / 16 / count;  // of a line
+    const auto ask = [&](const tensor_map_bytes& map, int x, int y) {
       const int slot = n % slots;
       if (n >= slots) barrier_wait(shared_address(&s.empty[slot]), std::uint32_t(n / slots - 1) & 1);
-      const auto* from = pointer<const unsigned char>(weight);
-#pragma unroll
-      for (int i = 0; i < each; ++i) {
-        const int k = first + threads * i, line = k / chunks, chunk = k % chunks;
-        copy_async_16(s.ring[slot] + (chunk / 4 * count + line) * 64 + chunk % 4 * 16, from + std::int64_t(line) * 2 * K + 16 * chunk);
-      }
-      arrive_behind_copies(shared_address(&s.full[slot]));
+      barrier_expect(shared_address(&s.full[slot]), piece_bytes);
+      tensor_load(shared_address(s.ring[slot]), map, x, y, 0, shared_address(&s.full[slot]));
       ++n;
     };
-    const auto lines = [&](std::uint64_t weight, int line) { copy(number<encode_lines>{}, weight + 2 * std::uint64_t(line) * C, C); };
-    const auto columns = [&](std::uint64_t weight, int column, int K) { copy(number<C>{}, weight + 2 * std::uint64_t(column), K); };
     for (int stage = a.first; stage < a.end; ++stage) {
       const encode_layer& of = a.layers[stage / 2 - a.base];
       if (stage % 2 == 0) {
         for (int h = rank; h < H; h += R)
-          for (int kind = 0; kind < 3; ++kind) lines(of.qkv, kind * C + h * encode_head);
+          for (int kind = 0; kind < 3; ++kind) ask(of.qkv, 0, kind * C + h * encode_head);
         continue;
       }
-      for (int h = rank; h < H; h += R) columns(of.projection, h * encode_head, C);
-      for (int i = 0; i < pieces; ++i) lines(of.up, rank * hidden + i * encode_lines);
-      for (int i = 0; i < pieces; ++i) columns(of.down, rank * hidden + i * encode_lines, F);
+      for (int h = rank; h < H; h += R) ask(of.projection, h * encode_head, 0);
+      for (int i = 0; i < pieces; ++i) ask(of.up, 0, rank * hidden + i * encode_lines);
+      for (int i = 0; i < pieces; ++i) ask(of.down, rank * hidden + i * encode_lines, 0);
     }
-    copy_async_wait<0>();
   }
   __device__ void wait_for_piece(int n) { barrier_wait(shared_address(&s.full[n % slots]), std::uint32_t(n / slots) & 1); }
   /// The warp needs the next `count` pieces no more.

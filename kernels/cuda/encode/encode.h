@@ -2,13 +2,14 @@
 // The arguments of native/encode_hopper.cu; included by host and device code.
 #include <cstdint>
 
+#include "../device/hopper.h"
+
 namespace isotope::cuda::gpu {
 
 /// Rows of a tile, which a cluster has; elements of a head; layers of a launch, tiles and texts of a run, at most.
-inline constexpr int encode_rows = 16, encode_head = 32, encode_most_layers = 24, encode_most_tiles = 8, encode_most_texts = 64;
-/// Warps that compute, those of attention, those that copy weights, and threads of a block. A team of warps sends a row that its first one has normalised.
-inline constexpr int encode_warps = 12, encode_attending = 8, encode_copying = 4, encode_threads = 32 * (encode_warps + encode_copying),
-                     encode_team = 4;
+inline constexpr int encode_rows = 16, encode_head = 32, encode_most_layers = 6, encode_most_tiles = 8, encode_most_texts = 64;
+/// Warps that compute, those of attention, and threads of a block: one more warp asks for weights. A team of warps sends a row that its first one has normalised.
+inline constexpr int encode_warps = 12, encode_attending = 8, encode_threads = 32 * encode_warps + 32, encode_team = 4;
 /// Weights come in pieces of 32 lines of C elements, or of C lines of 32 elements. So many of them are multiplied together: 96 lines, of which two warps have 16, half of the
 /// elements each.
 inline constexpr int encode_lines = 32, encode_group = 3;
@@ -34,9 +35,11 @@ constexpr int encode_bytes(int C, int F, int H, int R) {
          2 * encode_own_rows(R) * C + 8 * encode_attending * encode_rows + 1024;
 }
 
-/// The weights of a layer, and vectors of bf16.
+/// The weights of a layer: as boxes, and vectors of bf16.
 struct encode_layer {
-  std::uint64_t qkv, projection, up, down;                             // (3 C, C), (C, C), (F, C), (C, F)
+  tensor_map_bytes qkv, projection, up, down;  // (3 C, C), (C, C), (F, C), (C, F)
+};
+struct encode_vectors {
   std::uint64_t qkv_bias, projection_bias, norm_weight, norm_bias;     // (3 C), (C), (C), (C): of attention
   std::uint64_t up_bias, down_bias, last_norm_weight, last_norm_bias;  // (F), (C), (C), (C): of the MLP
 };
@@ -44,6 +47,7 @@ struct encode_layer {
 /// Before stage 0 rows are looked up and normalised. Behind the last one the mean of each text is written to y, if it is not 0.
 struct encode_arguments {
   encode_layer layers[encode_most_layers];
+  encode_vectors vectors[encode_most_layers];
   std::uint64_t words, places, kinds;              // (word_count, C), (place_count, C), (C) bf16: what a row is the sum of
   std::uint64_t word_ids, place_ids;               // (N) i32
   std::uint64_t embedding_weight, embedding_bias;  // (C) bf16: of the first norm

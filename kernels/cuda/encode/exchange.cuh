@@ -26,9 +26,11 @@ template <int Warps> __device__ inline void group_sync(int number) {
   __syncwarp();
   asm volatile("bar.sync %0, %1;\n" ::"r"(number), "n"(32 * Warps) : "memory");
 }
-/// Arrives at the barrier as soon as the copies that this thread has started have ended.
-__device__ inline void arrive_behind_copies(std::uint32_t barrier) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];\n" ::"r"(barrier) : "memory");
+/// The box at element (a, b, c) of a tensor of three axes: see tensor_load.
+__device__ inline void tensor_load(std::uint32_t to, const tensor_map_bytes& map, std::int32_t a, std::int32_t b, std::int32_t c,
+                                   std::uint32_t barrier) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];\n" ::"r"(to),
+               "l"(generic_address(map)), "r"(a), "r"(b), "r"(c), "r"(barrier)
+               : "memory");
 }
-
 }  // namespace isotope::cuda::gpu

@@ -99,32 +99,13 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
     in = to;
     base::coming = true;
   }
-  /// What is added to a sum and normalises it, as it is in memory.
-  struct vectors {
-    uint2 bias[columns::count / 4], weight[columns::count / 4], norm_bias[columns::count / 4];
-  };
-  __device__ vectors read_vectors(std::uint64_t bias, std::uint64_t weight, std::uint64_t norm_bias) const {
-    vectors v{};
-    if (!normalises()) return v;
-#pragma unroll
-    for (int i = 0; i < columns::count / 4; ++i) {
-      const std::uint64_t at = 2 * std::uint64_t(columns::at(i));
-      v.bias[i] = *pointer<const uint2>(bias + at), v.weight[i] = *pointer<const uint2>(weight + at);
-      v.norm_bias[i] = *pointer<const uint2>(norm_bias + at);
-    }
-    return v;
-  }
-  __device__ static columns widened(const uint2 (&u)[columns::count / 4]) {
-    columns r;
-#pragma unroll
-    for (int i = 0; i < columns::count / 4; ++i) columns::widen(u[i], r.x + 4 * i);
-    return r;
-  }
   /// Adds up the parts of the block's rows from `sources` blocks, the bias and the rows before, and normalises the sums.
-  __device__ void add_and_normalise(int sources, const vectors& v) {
+  __device__ void add_and_normalise(int sources, std::uint64_t bias_at, std::uint64_t weight_at, std::uint64_t norm_bias_at) {
     if (normalises()) {
+      const columns bias = columns::of(pointer<const void>(bias_at)), weight = columns::of(pointer<const void>(weight_at)),
+                    norm_bias = columns::of(pointer<const void>(norm_bias_at));
       columns x = columns::of(s.x[in] + row() * base::pitch);
-      x.add(widened(v.bias));
+      x.add(bias);
       wait_for_sent(shared_address(&s.summed), std::uint32_t(base::sums) & 1);
       columns sum;
 #pragma unroll
@@ -140,7 +121,7 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
       }
       x.add(sum);
       if (t == 0) barrier_expect(shared_address(&s.summed), base::bytes_of_parts(base::sums % 2 == 0 ? R : base::head_blocks));
-      normalise(x, widened(v.weight), widened(v.norm_bias), a.epsilon);
+      normalise(x, weight, norm_bias, a.epsilon);
     }
     ++base::sums;
     send_row(1 - in);
@@ -206,9 +187,8 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
 
   /// Attention of the block's heads, and the rows behind it.
   __device__ void attend(int layer) {
-    const encode_layer& v = a.layers[layer - a.base];
+    const encode_vectors& v = a.vectors[layer - a.base];
     base::gather();
-    const vectors added = read_vectors(v.projection_bias, v.norm_weight, v.norm_bias);
     if (rank < base::head_blocks) {
       float sums_of[4][4] = {};
 #pragma unroll 1
@@ -220,11 +200,11 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
       }
       base::send_parts(sums_of);
     }
-    add_and_normalise(base::head_blocks, added);
+    add_and_normalise(base::head_blocks, v.projection_bias, v.norm_weight, v.norm_bias);
   }
   /// The MLP, and the rows behind it.
   __device__ void multiply_mlp(int layer) {
-    const encode_layer& v = a.layers[layer - a.base];
+    const encode_vectors& v = a.vectors[layer - a.base];
 #pragma unroll
     for (int from = 0; from < base::pieces; from += encode_group) {
       const int column = 8 * (4 * from + base::line_tile()) + 2 * q;
@@ -239,7 +219,6 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
         *reinterpret_cast<std::uint32_t*>(s.p.hidden + (g + 8 * h) * memory::hidden_pitch + 2 * column) =
             pair_bits<bf16>(encode_gelu(y[2 * h] + low_value<bf16>(two)), encode_gelu(y[2 * h + 1] + high_value<bf16>(two)));
     }
-    const vectors added = read_vectors(v.down_bias, v.last_norm_weight, v.last_norm_bias);
     float sums_of[4][4] = {};
 #pragma unroll
     for (int from = 0; from < base::pieces; from += encode_group) {
@@ -248,7 +227,7 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
       base::template multiply_columns<encode_group>(s.p.hidden + 64 * from, memory::hidden_pitch, sums_of);
     }
     base::send_parts(sums_of);
-    add_and_normalise(R, added);
+    add_and_normalise(R, v.down_bias, v.last_norm_weight, v.last_norm_bias);
   }
 
   /// The mean of each text's rows, or its first row, divided by its norm: a thread has a column.

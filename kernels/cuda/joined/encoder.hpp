@@ -58,9 +58,9 @@ class small_encoder {
   bool device_refuses_ = false;
 
   std::int64_t tiles() const { return (steps_.N + gpu::encode_rows - 1) / gpu::encode_rows; }
-  /// Blocks of a cluster. One cluster of 16 finds room on every device with more multiprocessors than eight groups of 14 have, and seven of them on an H200; the eighth would have to wait
-  /// for the first ones.
-  int ranks() const { return tiles() <= 7 ? 16 : 8; }
+  /// Blocks of a cluster. On an H200 up to four tiles take less time with 16, and eight tiles with eight, since only seven clusters of 16 run at once; nothing between was measured.
+  /// One cluster of 16 finds room on every device with more multiprocessors than eight groups of 14 have.
+  int ranks() const { return tiles() <= 4 ? 16 : 8; }
   std::string_view refusal() const {
     const encoder_steps& s = steps_;
     if (s.C != columns || s.F != hidden || s.H != heads)
@@ -77,6 +77,33 @@ class small_encoder {
     if (device_.shared_bytes < bytes || device_.multiprocessors < least_multiprocessors)
       return "the device has no room for a cluster of a small encoder";
     return {};
+  }
+
+  /// Boxes of 32 lines of K elements, in chunks of 32 elements: (32, lines, K / 32).
+  static tensor_map lines_of(std::size_t offset, const view& weight) {
+    const std::uint64_t K = std::uint64_t(weight.dims[0]), O = std::uint64_t(weight.dims[1]);
+    tensor_map m = map_of(offset, weight);
+    m.dims = {gpu::encode_lines, O, K / gpu::encode_lines};
+    m.strides_bytes = {2 * K, 2 * gpu::encode_lines};
+    m.box = {gpu::encode_lines, gpu::encode_lines, std::uint32_t(K) / gpu::encode_lines};
+    return m;
+  }
+  /// Boxes of all lines of 32 elements, in two halves of them: (32, O / 2, 2).
+  static tensor_map columns_of(std::size_t offset, const view& weight) {
+    const std::uint64_t K = std::uint64_t(weight.dims[0]), O = std::uint64_t(weight.dims[1]);
+    tensor_map m = map_of(offset, weight);
+    m.dims = {K, O / 2, 2};
+    m.strides_bytes = {2 * K, O * K};
+    m.box = {gpu::encode_lines, std::uint32_t(O) / 2, 2};
+    return m;
+  }
+  static tensor_map map_of(std::size_t offset, const view& weight) {
+    tensor_map m;
+    m.argument_offset = std::uint32_t(offset);
+    m.address = weight.at;
+    m.rank = 3;
+    m.swizzle_bytes = 0;
+    return m;
   }
 
   gpu::encode_arguments arguments(std::uint64_t scratch, int first, int end) const {
@@ -110,12 +137,18 @@ class small_encoder {
     };
     for (int k = first / 2; k <= (end - 1) / 2; ++k) {
       const encoder_steps::layer& l = s.layers[std::size_t(k)];
-      a.layers[k - a.base] = {l.qkv.weight.at, l.projection.weight.at, l.up.weight.at,     l.down.weight.at,
-                              l.qkv.bias.at,   l.projection.bias.at,   l.middle.weight.at, l.middle.bias.at,
-                              l.up.bias.at,    l.down.bias.at,         l.last.weight.at,   l.last.bias.at};
+      const std::size_t at = std::size_t(k - a.base), maps = offsetof(gpu::encode_arguments, layers) + at * sizeof(gpu::encode_layer);
+      a.vectors[at] = {l.qkv.bias.at, l.projection.bias.at, l.middle.weight.at, l.middle.bias.at,
+                       l.up.bias.at,  l.down.bias.at,       l.last.weight.at,   l.last.bias.at};
       const int begins = std::max(first, 2 * k), ends = std::min(end, 2 * k + 2);
-      if (begins == 2 * k) weights(l.qkv);
+      if (begins == 2 * k) {
+        d.maps.push_back(lines_of(maps + offsetof(gpu::encode_layer, qkv), l.qkv.weight));
+        weights(l.qkv);
+      }
       if (ends == 2 * k + 2) {
+        d.maps.push_back(columns_of(maps + offsetof(gpu::encode_layer, projection), l.projection.weight));
+        d.maps.push_back(lines_of(maps + offsetof(gpu::encode_layer, up), l.up.weight));
+        d.maps.push_back(columns_of(maps + offsetof(gpu::encode_layer, down), l.down.weight));
         for (const auto* p : {&l.projection, &l.up, &l.down}) weights(*p);
         normalised(l.middle), normalised(l.last);
       }

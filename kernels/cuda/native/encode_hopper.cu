@@ -2,8 +2,8 @@
 //
 // All layers of a small post-norm encoder on few rows. Bound by latency: a cluster has a tile of 16 rows, and its blocks divide the heads and the hidden values of the MLP, so that a
 // layer has four exchanges, through shared memory: the parts of a product's rows go to the block that owns the row, which adds them up in their order, normalises the row and
-// sends it to all. Warps of their own copy weights as soon as there is room. Tiles of longer texts pass keys and values to each other through global memory, from launch to
-// launch; that they wait for each other within one launch was no faster on an H200 (bench/CUDA.md).
+// sends it to all. Weights come as boxes, which one warp asks for as soon as there is room. Tiles of longer texts pass keys and values to each other through global memory,
+// from launch to launch; that they wait for each other within one launch was no faster on an H200, and neither were weights copied by warps of their own (bench/CUDA.md).
 #include "encode/rows.cuh"
 
 namespace isotope::cuda::gpu {
@@ -17,7 +17,7 @@ template <int C, int F, int H, int R> __device__ inline void encode(const encode
   block b(a, s);
   b.begin();
   if (int(threadIdx.x) >= 32 * encode_warps) {
-    b.copy_weights();
+    if (threadIdx.x % 32 == 0) b.ask_for_weights();
     return;
   }
   wait_for_dependencies();
