@@ -232,7 +232,6 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
 
   /// The mean of each text's rows, or its first row, divided by its norm: a thread has a column.
   __device__ void finish() {
-    base::gather();
     if (a.y == 0) return;
     for (int b = rank; b < a.texts; b += R) {
       const int first = s.starts[b], last = s.starts[b + 1], count = last <= first ? 0 : a.first_row != 0 ? 1 : last - first;

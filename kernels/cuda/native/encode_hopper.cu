@@ -31,6 +31,7 @@ template <int C, int F, int H, int R> __device__ inline void encode(const encode
     b.attend(stage / 2);
     b.multiply_mlp(stage / 2);
   }
+  b.gather();  // no block of the cluster ends before the others have sent it their rows
   if (a.end == a.stages) b.finish();
 }
 
