@@ -9,6 +9,7 @@
 #include <cmath>
 #include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace isotope::cuda {
@@ -172,39 +173,46 @@ TEST(cuda_encoder, is_left_out_where_any_step_does_something_else) {
 /// Vectors of texts on a device.
 class on_a_device {
  public:
-  on_a_device(const model::bert& b, int tokens, int texts, pooling_kind pooling, bool joined)
-      : vocab_(b.vocab), tokens_(tokens), texts_(texts) {
+  on_a_device(int vocab, int tokens, device<bf16> on, session<bf16> loaded)
+      : vocab_(vocab), tokens_(tokens), device_(std::move(on)), session_(std::move(loaded)) {}
+  static result<on_a_device> make(const model::bert& b, int tokens, int texts, pooling_kind pooling, bool joined) {
     auto o = cuda_test::test_options();
     o.diagnose.no_encoder = !joined;
-    device_ = std::make_unique<device<bf16>>(*isotope_test::there(device<bf16>::open(o)));
-    auto s = device_->load(*plan_inference<bf16>(model::bert_embeddings_of{b, tokens, texts, pooling}, 0, true));
-    EXPECT_TRUE(s.ok()) << (s ? std::string() : s.error().line());
-    session_ = std::make_unique<session<bf16>>(*std::move(s));
-    session_->initialize(11);
+    auto plan = plan_inference<bf16>(model::bert_embeddings_of{b, tokens, texts, pooling}, 0, true);
+    if (!plan) return plan.error();
+    auto d = device<bf16>::open(o);
+    if (!d) return d.error();
+    auto s = d->load(*std::move(plan));
+    if (!s) return s.error();
+    s->initialize(11);
+    if (auto r = s->status(); !r) return r.error();
+    return on_a_device(b.vocab, tokens, *std::move(d), *std::move(s));
   }
-  std::vector<float> run(const std::vector<std::int32_t>& starts, int seed) {
+  result<std::vector<float>> run(const std::vector<std::int32_t>& starts, int seed) {
     std::vector<std::int32_t> ids, position;
     for (int k = 0; k < tokens_; ++k) ids.push_back(std::int32_t((977 * k + 131 * seed) % vocab_)), position.push_back((k + seed) % 160);
-    EXPECT_TRUE(session_->set<std::int32_t>("tokens", ids).ok() && session_->set<std::int32_t>("position", position).ok() &&
-                session_->set<std::int32_t>("starts", starts).ok());
-    EXPECT_TRUE(session_->run_plan(0).ok());
-    const auto y = session_->output<bf16::precision::storage>("output");
-    EXPECT_TRUE(y.ok());
+    if (auto r = session_.set<std::int32_t>("tokens", ids); !r) return r.error();
+    if (auto r = session_.set<std::int32_t>("position", position); !r) return r.error();
+    if (auto r = session_.set<std::int32_t>("starts", starts); !r) return r.error();
+    if (auto r = session_.run_plan(0); !r) return r.error();
+    const auto y = session_.output<bf16::precision::storage>("output");
+    if (!y) return y.error();
     std::vector<float> all;
     for (const auto x : *y) all.push_back(float(x));
     return all;
   }
-  bool joined() const {
-    for (const auto& l : session_->launches())
-      if (l.code.starts_with("encode_")) return true;
-    return false;
+  std::size_t joined_launches() const {
+    std::size_t n = 0;
+    for (const auto& l : session_.launches()) n += l.code.starts_with("encode_");
+    return n;
   }
 
  private:
-  int vocab_, tokens_, texts_;
-  std::unique_ptr<device<bf16>> device_;
-  std::unique_ptr<session<bf16>> session_;
+  int vocab_, tokens_;
+  device<bf16> device_;
+  session<bf16> session_;
 };
+template <class E> std::string line_of(const result<E>& r) { return r ? std::string() : r.error().line(); }
 /// Both round the same numbers to bf16 (2^-9 each), separate launches the sums before norms, too, twice a layer: rows of a layer differ by some roundings in quadrature, and those of
 /// layers add up in quadrature. In two layers, a head that is left out or a row of another text changes vectors by more than a tenth.
 double tolerance(int layers) { return 0.015 * std::sqrt(double(layers)); }
@@ -219,26 +227,40 @@ TEST(cuda_encoder, gives_the_vectors_of_separate_launches) {
     int tokens;
     std::vector<std::int32_t> starts;
   };
-  const sample samples[] = {
-      {small, 1, {0, 1}},   {small, 16, {0, 16}},   {small, 16, {0, 5, 5, 12}},          {small, 16, {3, 9, 14}},
-      {small, 17, {0, 17}}, {small, 128, {0, 128}}, {small, 128, {1, 40, 41, 100, 127}}, {small, 100, {0, 0, 100, 100}},
-      {deep, 16, {0, 16}},  {deep, 40, {0, 30, 40}}};
+  const sample samples[] = {{small, 1, {0, 1}},
+                            {small, 16, {0, 16}},
+                            {small, 16, {0, 5, 5, 12}},
+                            {small, 16, {3, 9, 14}},
+                            {small, 17, {0, 17}},
+                            {small, 64, {0, 30, 64}},
+                            {small, 128, {0, 128}},
+                            {small, 128, {1, 40, 41, 100, 127}},
+                            {small, 100, {0, 0, 100, 100}},
+                            {deep, 16, {0, 16}},
+                            {deep, 40, {0, 30, 40}}};
   for (const sample& x : samples)
     for (const auto pooling : {pooling_kind::mean, pooling_kind::first}) {
       const int texts = int(x.starts.size()) - 1;
-      on_a_device one(x.size, x.tokens, texts, pooling, true), other(x.size, x.tokens, texts, pooling, false);
-      ASSERT_TRUE(one.joined());
-      ASSERT_FALSE(other.joined());
+      SCOPED_TRACE(std::to_string(x.size.layers) + " layers, " + std::to_string(x.tokens) + " tokens, " + std::to_string(texts) + " texts");
+      auto one = on_a_device::make(x.size, x.tokens, texts, pooling, true),
+           other = on_a_device::make(x.size, x.tokens, texts, pooling, false);
+      ASSERT_TRUE(one.ok()) << line_of(one);
+      ASSERT_TRUE(other.ok()) << line_of(other);
+      ASSERT_EQ(one->joined_launches(), x.tokens > 16 ? std::size_t(x.size.layers) + 1 : std::size_t(x.size.layers + 5) / 6);
+      ASSERT_EQ(other->joined_launches(), 0u);
       for (int seed = 0; seed < 20; ++seed) {
-        const auto a = one.run(x.starts, seed), b = other.run(x.starts, seed), again = one.run(x.starts, seed);
-        EXPECT_EQ(a, again) << "the same texts give the same bits";
-        ASSERT_EQ(a.size(), std::size_t(texts) * 384);
+        const auto a = one->run(x.starts, seed), b = other->run(x.starts, seed), again = one->run(x.starts, seed);
+        ASSERT_TRUE(a.ok()) << "joined, run " << 2 * seed << ": " << line_of(a);
+        ASSERT_TRUE(b.ok()) << "separate launches: " << line_of(b);
+        ASSERT_TRUE(again.ok()) << "joined, run " << 2 * seed + 1 << ": " << line_of(again);
+        EXPECT_EQ(*a, *again) << "the same texts give the same bits";
+        ASSERT_EQ(a->size(), std::size_t(texts) * 384);
+        ASSERT_EQ(b->size(), a->size());
         for (int t = 0; t < texts; ++t) {
           double d = 0, n = 0;
           for (std::size_t i = std::size_t(t) * 384; i < std::size_t(t + 1) * 384; ++i)
-            d += std::pow(double(a[i]) - double(b[i]), 2), n += std::pow(double(b[i]), 2);
-          EXPECT_TRUE(std::sqrt(d) <= tolerance(x.size.layers) * std::sqrt(n))
-              << x.tokens << " tokens, text " << t << ": " << std::sqrt(d / n);
+            d += std::pow(double((*a)[i]) - double((*b)[i]), 2), n += std::pow(double((*b)[i]), 2);
+          EXPECT_TRUE(std::sqrt(d) <= tolerance(x.size.layers) * std::sqrt(n)) << "text " << t << ": " << std::sqrt(d / n);
         }
       }
     }
