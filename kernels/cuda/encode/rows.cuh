@@ -55,8 +55,8 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
   __device__ int row() const { return rank + R * mine(); }
   __device__ int tensor_row() const { return tile * encode_rows + row(); }
 
-  /// Normalises a row, by a warp: s.row has it, rounded.
-  __device__ void normalise(const columns& x, const columns& weight, const columns& bias, float epsilon) {
+  /// Normalises a row, by a warp: s.row has it, rounded, and, if it is behind a layer, so has a.x.
+  __device__ void normalise(const columns& x, const columns& weight, const columns& bias, float epsilon, bool behind_layer) {
     const float pivot = __shfl_sync(all_lanes, x.x[0], 0);
     float sum[2][2] = {};
 #pragma unroll
@@ -71,7 +71,7 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
 #pragma unroll
       for (int k = 0; k < 2; ++k) all[k] += __shfl_xor_sync(all_lanes, all[k], apart);
     const float mean = all[0] * (1.0f / C), variance = fmaxf(all[1] * (1.0f / C) - mean * mean, 0.0f), by = rsqrtf(variance + epsilon);
-    const bool stored = a.x != 0 && tensor_row() < a.N;
+    const bool stored = behind_layer && a.x != 0 && tensor_row() < a.N;
 #pragma unroll
     for (int i = 0; i < columns::count / 4; ++i) {
       float y[4];
@@ -99,8 +99,10 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
     in = to;
     base::coming = true;
   }
-  /// Adds up the parts of the block's rows from `sources` blocks, the bias and the rows before, and normalises the sums.
-  __device__ void add_and_normalise(int sources, std::uint64_t bias_at, std::uint64_t weight_at, std::uint64_t norm_bias_at) {
+  /// Adds up the parts of the block's rows from `sources` blocks, the bias and the rows before, and normalises the sums. Those behind attention are not stored: blocks without a head
+  /// may not have read the rows of the launch before.
+  __device__ void add_and_normalise(int sources, bool behind_layer, std::uint64_t bias_at, std::uint64_t weight_at,
+                                    std::uint64_t norm_bias_at) {
     if (normalises()) {
       const columns bias = columns::of(pointer<const void>(bias_at)), weight = columns::of(pointer<const void>(weight_at)),
                     norm_bias = columns::of(pointer<const void>(norm_bias_at));
@@ -121,7 +123,7 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
       }
       x.add(sum);
       if (t == 0) barrier_expect(shared_address(&s.summed), base::bytes_of_parts(base::sums % 2 == 0 ? R : base::head_blocks));
-      normalise(x, weight, norm_bias, a.epsilon);
+      normalise(x, weight, norm_bias, a.epsilon, behind_layer);
     }
     ++base::sums;
     send_row(1 - in);
@@ -165,7 +167,7 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
         x.add(kind);
         x.add(columns::in_table(a.places, place, a.place_count));
       }
-      normalise(x, weight, bias, a.embedding_epsilon);
+      normalise(x, weight, bias, a.embedding_epsilon, true);
     }
     cluster_wait();
     send_row(0);
@@ -200,7 +202,7 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
       }
       base::send_parts(sums_of);
     }
-    add_and_normalise(base::head_blocks, v.projection_bias, v.norm_weight, v.norm_bias);
+    add_and_normalise(base::head_blocks, false, v.projection_bias, v.norm_weight, v.norm_bias);
   }
   /// The MLP, and the rows behind it.
   __device__ void multiply_mlp(int layer) {
@@ -227,7 +229,7 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
       base::template multiply_columns<encode_group>(s.p.hidden + 64 * from, memory::hidden_pitch, sums_of);
     }
     base::send_parts(sums_of);
-    add_and_normalise(R, v.down_bias, v.last_norm_weight, v.last_norm_bias);
+    add_and_normalise(R, true, v.down_bias, v.last_norm_weight, v.last_norm_bias);
   }
 
   /// The mean of each text's rows, or its first row, divided by its norm: a thread has a column.
