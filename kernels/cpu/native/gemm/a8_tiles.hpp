@@ -103,6 +103,7 @@ template <int Rows, class V> ISOTOPE_INLINE void a8_put(V (&part)[Rows], float* 
   if (last)
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) part[r] += V{};
+// The pragma has no indentation, which clang-tidy takes for that of the loop. NOLINTNEXTLINE(readability-misleading-indentation)
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r) __builtin_memcpy(y + r * ld, &part[r], sizeof part[r]);
 }
