@@ -46,14 +46,14 @@ inline double stream(const calibration& c, double bytes) {
 /// What a plan does not say of its runs.
 struct run_facts {
   std::int64_t micro_batches = 1;  // of a step of training
-  std::int64_t launches =
-      0;  // of one run, as session.launches() counts them, where a launch runs several steps or the reverse; 0: one for each step
-  double cached = 1;  // the share of the positions of caches that hold tokens
+  std::int64_t launches = 0;       // of one run, as session.launches() counts them; 0: one for each step
+  double cached = 1;               // the share of the positions of caches that hold tokens
 };
 
 /// The time of step s: that of its products or bytes, whichever takes longer, of functions on elements, and of its launch.
 ///
-/// - products (gemm_operands) of up to 8 rows: bytes over a rate between rows and rows_8, in proportion to the time; of more: flops / product_large + what 512^3 took longer than that says;
+/// - products (gemm_operands) of up to 8 rows: bytes over rows and over rows_8, in proportion to the rows;
+/// - products of more rows: flops / product_large + what 512^3 took longer than that says;
 /// - attention, and other ops that run products: flops / attention, and random numbers where it drops probabilities;
 /// - other steps: bytes / stream, with elements of gelu and the like, and of dropout, besides.
 ///

@@ -21,8 +21,8 @@ namespace calibrate_detail {
 struct probe {
   enum class kind : std::uint8_t { product, attention, attention_grad, scale, whole, gelu, dropout, chain, apart } what;
   std::int64_t rows = 1, inner = 1, columns = 1;
-  int products =
-      1;  // that follow each other, each with a weight of its own, as in nn::linear: (columns, inner), (inner, columns) and so on
+  /// That follow each other, each with a weight of its own, as in nn::linear: (columns, inner), (inner, columns) and so on.
+  int products = 1;
 
   static constexpr std::array<std::string_view, 8> weights = {"w0", "w1", "w2", "w3", "w4", "w5", "w6", "w7"};
   static constexpr int heads = 12, head_size = 64, small_steps = 64;

@@ -44,7 +44,7 @@ struct kernel_choices {
 /// Returns the cheapest variant that fits; of equal ones, the first in the list.
 /// @param variants  an array, which must outlive the choice
 /// @param record    gets an entry for each variant; null: nobody asks
-template <std::ranges::forward_range Variants, class Problem> requires KernelVariant<std::ranges::range_value_t<Variants>, Problem>
+template <class Variants, class Problem> requires KernelVariant<typename Variants::value_type, Problem>
 constexpr auto choose_kernel(const Variants& variants, const Problem& p, kernel_choices* record = nullptr) {
   using V = typename Variants::value_type;
   kernel_choice<V, decltype(std::declval<const V&>().cost_of(p))> best;
