@@ -88,8 +88,9 @@ def write_random(source, folder):
     write_tensors(folder / "model.safetensors", tensors)
 
 
-def write_onnx(m, path, masked=False):
-    """@param masked  whether a second input `mask` (batch, length) says which tokens are not padding"""
+def write_onnx(m, path, masked=False, names_of_transformers=False):
+    """@param masked                 whether a second input `mask` (batch, length) says which tokens are not padding
+    @param names_of_transformers  names the inputs as transformers' exports do, `input_ids` and `attention_mask`, both of integers, for programs that load those"""
     import onnx
     from onnx import helper, numpy_helper
 
@@ -121,15 +122,18 @@ def write_onnx(m, path, masked=False):
         return op("Transpose", op("Reshape", x, constant("by heads", numpy.array([0, 0, m.heads, m.width // m.heads]))), perm=order)
 
     places = m.weights["embeddings.position_embeddings.weight"] + m.weights["embeddings.token_type_embeddings.weight"][0]
-    length = op("Gather", op("Shape", "ids"), constant("one", numpy.array([1])), axis=0)
+    ids, mask = ("input_ids", "attention_mask") if names_of_transformers else ("ids", "mask")
+    length = op("Gather", op("Shape", ids), constant("one", numpy.array([1])), axis=0)
     row = op("Slice", constant("places", places), constant("zero", numpy.array([0])), length, "zero")
-    x = op("Gather", constant("words", m.weights["embeddings.word_embeddings.weight"]), "ids", axis=0)
+    x = op("Gather", constant("words", m.weights["embeddings.word_embeddings.weight"]), ids, axis=0)
     x = norm(op("Add", x, row), "embeddings.LayerNorm")
     dims = ["batch", "length"]
-    graph_inputs = [helper.make_tensor_value_info("ids", onnx.TensorProto.INT64, dims)]
+    graph_inputs = [helper.make_tensor_value_info(ids, onnx.TensorProto.INT64, dims)]
     if masked:
-        graph_inputs.append(helper.make_tensor_value_info("mask", onnx.TensorProto.FLOAT, dims))
-        left_out = op("Mul", op("Sub", "mask", number("1", 1)), number("far", 1e4))
+        numbers = onnx.TensorProto.INT64 if names_of_transformers else onnx.TensorProto.FLOAT
+        graph_inputs.append(helper.make_tensor_value_info(mask, numbers, dims))
+        kept = op("Cast", mask, to=onnx.TensorProto.FLOAT) if names_of_transformers else mask
+        left_out = op("Mul", op("Sub", kept, number("1", 1)), number("far", 1e4))
         left_out = op("Unsqueeze", left_out, constant("axes", numpy.array([1, 2])))
     for k in range(m.layers):
         at = f"encoder.layer.{k}."

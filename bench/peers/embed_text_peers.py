@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Texts in, vectors out: the paragraphs of a text here, in tokenizers with onnxruntime, and in sentence-transformers, of those that are installed.
+"""Texts in, vectors out: the paragraphs of a text here, in tokenizers with onnxruntime, in fastembed, and in sentence-transformers, of those that are installed.
 
     embed_text_peers.py MODEL TEXT ISOTOPE_EMBED [--threads 1] [--rounds 1] [--every 1] [--work FOLDER]
 
 Paragraphs are what blank lines separate; --every 10 takes each tenth one. isotope-embed is a process that opens the model and writes vectors.npy; the peers have their
 model open already. onnxruntime takes texts one at a time, and in batches of 32 in the order of the text and sorted by length, padded to the longest of a batch;
-sentence-transformers sorts, too. Seconds by the clock and by processor time, the medians of the rounds, and the least cosine with isotope's vectors.
+sentence-transformers sorts, too, and fastembed takes texts in order, 256 (its own size) or 32 at a time. Seconds by the clock and by processor time, the medians of the rounds, and the least cosine with isotope's vectors.
 """
 import argparse
 import os
@@ -74,6 +74,25 @@ def in_onnxruntime():
             "onnxruntime, 32 in order": lambda: embed(32, False)}
 
 
+def in_fastembed():
+    import shutil
+
+    import fastembed
+    from fastembed.common.model_description import ModelSource, PoolingType
+
+    folder, name = work / "fastembed", "random/minilm"
+    folder.mkdir(exist_ok=True)
+    bert_peer.write_onnx(bert_peer.Bert(args.model), str(folder / "model.onnx"), masked=True, names_of_transformers=True)
+    for file in ("config.json", "tokenizer.json"):
+        shutil.copy(pathlib.Path(args.model) / file, folder / file)
+    (folder / "tokenizer_config.json").write_text('{"model_max_length": 256, "pad_token": "[PAD]"}')
+    (folder / "special_tokens_map.json").write_text('{"pad_token": "[PAD]"}')
+    fastembed.TextEmbedding.add_custom_model(
+        model=name, pooling=PoolingType.MEAN, normalization=True, sources=ModelSource(hf=name), dim=384, model_file="model.onnx")
+    model = fastembed.TextEmbedding(name, threads=args.threads, specific_model_path=str(folder))
+    return {f"fastembed, {batch}": lambda batch=batch: list(model.embed(texts, batch_size=batch)) for batch in (256, 32)}
+
+
 def in_sentence_transformers():
     import sentence_transformers
     import torch
@@ -88,7 +107,7 @@ def processor_seconds():
 
 
 runs = {"isotope": isotope}
-for make in (in_onnxruntime, in_sentence_transformers):
+for make in (in_onnxruntime, in_fastembed, in_sentence_transformers):
     try:
         runs |= make()
     except Exception as e:
