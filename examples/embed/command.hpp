@@ -18,7 +18,7 @@ inline constexpr support::flag_meaning flag_meanings[] = {
     {"--refuse", "", "a text of more tokens than the model's limit is an error"},
     {"--plain", "", "special tokens that are written in a text are text"},
     {"--similarities", "", "print the similarity of every text with every other, and no vectors"},
-    {"--tokens", "N", "tokens of the largest run; default 0: 4096, or 16384 on gpu backends"},
+    {"--tokens", "N", "tokens of the largest run; default 0: 1024, or 16384 on gpu backends"},
     {"--threads", "N", "0: as many as the machine has; gpu backends take none"},
     {"--device", "NAME", "part of a device's name, its index, or a kind; default: the fastest"},
     {"--help", "", "this text"},

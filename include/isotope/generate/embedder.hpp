@@ -25,7 +25,7 @@ namespace isotope {
 enum class long_texts : std::uint8_t { truncate, refuse };
 
 struct embedder_options {
-  int tokens = 0;  // of the largest run, at least the model's limit; 0: 4096, or 16384 where kernels do not work in host memory
+  int tokens = 0;  // of the largest run, at least the model's limit; 0: 1024, or 16384 where kernels do not work in host memory
   std::vector<int> buckets = {16, 64, 256, 1024};  // tokens of smaller runs; a last or short run takes the smallest one that it fits
   bool finer = true;                               // if there are buckets: fine_sizes, too, where kernels work in host memory
   long_texts longer = long_texts::truncate;
@@ -191,7 +191,7 @@ template <Target T> class embedder {
   std::vector<std::size_t> starts_;
 
   /// What a run costs besides its tokens, in tokens. MiniLM on an H200: 0.2 ms, and 0.08 ms for each 1,024 tokens.
-  static constexpr int usual_tokens = session::host_memory ? 4096 : 16384, overhead = session::host_memory ? 16 : 2560;
+  static constexpr int usual_tokens = session::host_memory ? 1024 : 16384, overhead = session::host_memory ? 16 : 2560;
 
   embedder(session loaded, io::tokenizer words, const interop::bert_config& config, std::vector<token_bucket> buckets,
            const embedder_options& o)
