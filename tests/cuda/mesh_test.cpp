@@ -81,12 +81,14 @@ join_function joining(const device_mesh& mesh, const std::vector<gpu_of_rank>& d
 }
 
 /// Trains on a mesh of GPUs; each data index has rows / data rows of a step.
-template <class T> trained train(const device_mesh& mesh, int zero = 0, by how = by::nccl) {
+template <class T> trained train(const device_mesh& mesh, int zero = 0, by how = by::nccl, double dropout = 0) {
   training_options o;
   o.mesh = mesh;
   o.zero = zero;
   o.bucket_bytes = 256 << 10;
-  auto plan = plan_training<T>(model::gpt_loss_of{size, rows / mesh.data, size.context}, o);
+  model::gpt dropping = size;
+  dropping.dropout = dropout;
+  auto plan = plan_training<T>(model::gpt_loss_of{dropping, rows / mesh.data, size.context}, o);
   trained all;
   if (!plan.ok()) return ADD_FAILURE() << plan.error().line(), all;
   std::vector<gpu_of_rank> devices(std::size_t(mesh.ranks()));
@@ -138,8 +140,10 @@ class cuda_mesh : public testing::TestWithParam<by> {
     if (const auto found = cuda_test::gpu_ranks::open(GetParam() == by::direct); !found) GTEST_SKIP() << found.error().line();
     if (const auto s = nccl_settings::from(cuda_test::nccl_environment()); !s && GetParam() == by::nccl) GTEST_SKIP() << s.error().line();
   }
-  template <class T> static trained on_mesh(const device_mesh& mesh, int zero = 0) { return train<T>(mesh, zero, GetParam()); }
-  template <class T> static trained on_one() { return on_mesh<T>({1, 1}); }
+  template <class T> static trained on_mesh(const device_mesh& mesh, int zero = 0, double dropout = 0) {
+    return train<T>(mesh, zero, GetParam(), dropout);
+  }
+  template <class T> static trained on_one(double dropout = 0) { return on_mesh<T>({1, 1}, 0, dropout); }
 };
 
 TEST_P(cuda_mesh, two_replicas_train_as_one_gpu_with_all_rows) {
@@ -149,6 +153,15 @@ TEST_P(cuda_mesh, two_replicas_train_as_one_gpu_with_all_rows) {
 TEST_P(cuda_mesh, two_gpus_that_share_each_layer_train_as_one) {
   expect_close(on_mesh<f32_target>({1, 2}), on_one<f32_target>(), 1e-5, 1e-4);
   expect_close(on_mesh<bf16_target>({1, 2}), on_one<bf16_target>(), 3e-2, 1e-2);
+}
+// Numbers are dropped by their places among those of all GPUs, in sums of branches, in embeddings and in the probabilities of attention.
+TEST_P(cuda_mesh, two_gpus_drop_what_one_gpu_drops) {
+  const auto f32 = on_one<f32_target>(0.1), bf16 = on_one<bf16_target>(0.1);
+  EXPECT_NE(f32.losses, on_one<f32_target>().losses);
+  for (const device_mesh& mesh : {device_mesh{1, 2}, device_mesh{2, 1}}) {
+    expect_close(on_mesh<f32_target>(mesh, 0, 0.1), f32, 1e-5, 1e-4);
+    expect_close(on_mesh<bf16_target>(mesh, 0, 0.1), bf16, 3e-2, 1e-2);
+  }
 }
 TEST_P(cuda_mesh, zero_1_gives_the_losses_of_plain_replicas) {
   EXPECT_EQ(on_mesh<f32_target>({2, 1}, 1).losses, on_mesh<f32_target>({2, 1}).losses);
@@ -160,6 +173,20 @@ TEST_P(cuda_mesh, a_run_repeats_bit_for_bit) {
 }
 INSTANTIATE_TEST_SUITE_P(communicators, cuda_mesh, testing::Values(by::nccl, by::direct),
                          [](const auto& of) { return std::string(of.param == by::nccl ? "nccl" : "direct"); });
+
+/// Needs no GPU: plans of every mesh take dropout, in layers and in attention.
+TEST(cuda_mesh_plan, takes_dropout) {
+  model::gpt dropping = size;
+  dropping.dropout = 0.1;
+  for (const device_mesh& mesh : {device_mesh{2, 1}, device_mesh{1, 2}, device_mesh{2, 2}}) {
+    training_options o;
+    o.mesh = mesh;
+    const auto f32 = plan_training<f32_target>(model::gpt_loss_of{dropping, 2, size.context}, o);
+    EXPECT_TRUE(f32.ok()) << f32.error().line();
+    const auto bf16 = plan_training<bf16_target>(model::gpt_loss_of{dropping, 2, size.context}, o);
+    EXPECT_TRUE(bf16.ok()) << bf16.error().line();
+  }
+}
 
 /// A sum of two numbers has no order, so NCCL gives its bits, too.
 TEST(cuda_mesh_of_both, two_ranks_give_the_bits_of_nccl) {

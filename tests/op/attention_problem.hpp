@@ -36,7 +36,7 @@ struct attention_problem {
   /// The dropout factor on the probability of key t for query s of head h, as the documentation of attention defines it.
   double share(std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t t) const {
     if (dropout == 0) return 1;
-    const auto row = std::uint32_t((b * z.H + h) * z.S + s);
+    const auto row = std::uint32_t((attr.first_head + b * (attr.all_heads == 0 ? z.H : attr.all_heads) + h) * z.S + s);
     const auto words = philox4x32({std::uint32_t(t / 4), row, step, stream}, {std::uint32_t(seed), std::uint32_t(seed >> 32)});
     return double(words[std::size_t(t % 4)]) / 4294967296.0 >= dropout ? 1 / (1 - dropout) : 0;
   }

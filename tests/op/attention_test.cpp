@@ -168,6 +168,24 @@ TEST_P(attention, gradient_with_dropout_matches_the_chain_rule_through_the_same_
   const auto& here = *this;
   for (const sizes& z : dropping_cases) expect_gradient(here, make(here, z).dropping(0.3));
 }
+// The heads are those from number `first_head` on of `all_heads` of each batch on all devices.
+TEST_P(attention, a_part_of_the_heads_of_all_devices_drops_what_all_of_them_together_drop) {
+  const auto& here = *this;
+  if (!kernel<op::attention>().counts_all_elements) GTEST_SKIP() << "this backend has no plans for several devices";
+  ASSERT_TRUE(kernel<op::attention_grad>().counts_all_elements);
+  for (const sizes& z :
+       {sizes{2, 7, 7, 3, 3, 5, true, false}, sizes{2, 33, 33, 4, 2, 16, false, true}, sizes{2, 66, 66, 2, 2, 64, true, false}})
+    for (const auto& [all, first] : {std::pair{z.H, z.B * z.H}, {3 * z.H, (3 * z.B + 2) * z.H}}) {
+      if (all == z.H && z.S > 7) continue;  // replicas, whose heads follow one another
+      auto p = make(here, z).dropping(0.3);
+      p.attr.all_heads = all;
+      p.attr.first_head = first;
+      const auto y = here.run<op::attention>(p.operands(), p.attr, drawing(p));
+      EXPECT_TRUE(near(y.at(0), attention_by_definition(p).y, forward_error(here, z) / (1 - p.dropout)))
+          << z.D << ' ' << all << ' ' << first;
+      expect_gradient(here, p);
+    }
+}
 /// All scores are equal and the values identify the keys: y (s, h, t) is 0 if key t is dropped, otherwise 1 / (T (1 - p)).
 std::vector<double> shares(const op_test& here, const attention_problem& p) {
   return here.run<op::attention>(p.operands(), p.attr, drawing(p)).at(0).at;

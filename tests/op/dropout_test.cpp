@@ -28,6 +28,24 @@ TEST_P(dropout, the_mask_is_the_documented_function_of_seed_step_stream_and_elem
         near(here.run<op::dropout>({x}, probability(0.3), stream(0x0123456789abcdef, 77, 5)).at(0), expected, here.roundings(3) * 3));
   }
 }
+// A device of a mesh has runs of elements whose numbers, among those of all devices, have gaps between them.
+TEST_P(dropout, elements_of_one_device_are_dropped_by_their_numbers_among_those_of_all) {
+  const auto& here = *this;
+  if (!kernel<op::dropout>().counts_all_elements) GTEST_SKIP() << "this backend has no plans for several devices";
+  for (const auto& [first, run, stride] : std::initializer_list<std::array<std::int64_t, 3>>{
+           {96, 0, 0}, {9, 0, 0}, {std::int64_t(1) << 40, 0, 0}, {8, 8, 24}, {4, 4, 12}, {1008, 48, 96}, {6, 6, 18}, {3, 1, 2}}) {
+    const host x = random({96}, here.type, 1, 1, 2);
+    std::vector<double> expected;
+    for (std::int64_t i = 0; i < 96; ++i) {
+      const std::int64_t number = run == 0 ? first + i : first + i / run * stride + i % run;
+      const auto words = philox4x32({std::uint32_t(number / 4), std::uint32_t(number / 4 >> 32), 77, 5}, {0x89abcdef, 0x01234567});
+      expected.push_back(double(words[std::size_t(number % 4)]) / 4294967296.0 >= 0.3 ? x[i] / 0.7 : 0);
+    }
+    const attributes a = op::dropout::constants{.p = 0.3, .first = first, .run = run, .stride = stride};
+    EXPECT_TRUE(near(here.run<op::dropout>({x}, a, stream(0x0123456789abcdef, 77, 5)).at(0), expected, here.roundings(3) * 3))
+        << first << ' ' << run << ' ' << stride;
+  }
+}
 TEST_P(dropout, the_share_of_zeros_is_p) {
   const auto& here = *this;
   const host x = full({10000}, here.type, 1);

@@ -33,6 +33,7 @@ template <class Launch, class... More> struct kernel_under_test {
   std::int64_t (*scratch)(const step_shapes&);
   void (*run)(const Launch&, More...);
   bool takes_addend = false;
+  bool counts_all_elements = false;  // draws by numbers of elements on all devices
   bool (*column_sums)(const step_shapes&, std::span<const micro_op>, int) = nullptr;
   /// Whether the kernel also gives the column sums of output 0, of these outputs.
   bool sums_columns(const std::vector<shape>& out) const { return column_sums != nullptr && column_sums({{}, out, nullptr}, {}, 0); }
@@ -45,6 +46,7 @@ constexpr kernel_under_test<Launch, More...> under_test(void (*run)(const Launch
   if constexpr (requires { Kernel::inplace; }) k.inplace = Kernel::inplace;
   if constexpr (requires { Kernel::scratch(step_shapes{}); }) k.scratch = &Kernel::scratch;
   if constexpr (requires { Kernel::takes_addend; }) k.takes_addend = Kernel::takes_addend;
+  if constexpr (requires { Kernel::counts_all_elements; }) k.counts_all_elements = Kernel::counts_all_elements;
   if constexpr (requires { Kernel::column_sums(step_shapes{}, {}, 0); }) k.column_sums = &Kernel::column_sums;
   return k;
 }

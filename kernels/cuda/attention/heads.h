@@ -25,6 +25,7 @@ struct attention_arguments {
   float factor;        // scales kept probabilities: 1 / (1 - p), or 1
   std::uint32_t last;  // a random word up to this one drops its probability
   std::uint32_t stream;
+  std::uint32_t drawn_first, drawn_more;  // dropout counts the rows of head (b, h) from (b H + h + drawn_first + b drawn_more) S on
 };
 
 }  // namespace isotope::cuda::gpu

@@ -97,6 +97,8 @@ class attention_heads : public op::attention_sizes {
     a.factor = float(1 / (1 - c.dropout));
     a.last = c.dropout > 0 ? op::attention_shape::last_dropped(c.dropout) : 0;
     a.stream = l.ordinal;
+    a.drawn_first = std::uint32_t(c.first_head);
+    a.drawn_more = std::uint32_t(c.all_heads == 0 ? 0 : c.all_heads - c.heads);
     a.scalars = l.scalars;
   }
   /// The heads of `v` (B, rows, width) from column `first` on.

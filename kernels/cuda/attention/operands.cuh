@@ -44,6 +44,11 @@ __device__ inline block_place place_of(unsigned index, unsigned blocks, unsigned
   return {int(rest / wide), int(first + rest % wide)};
 }
 
+/// The number of the first query row of a head among those of all devices, by which dropout draws, modulo 2^32. head: b H + h.
+__device__ inline std::uint32_t drawn_row(const attention_arguments& a, int b, int head) {
+  return (std::uint32_t(head) + a.drawn_first + std::uint32_t(b) * a.drawn_more) * std::uint32_t(a.S);
+}
+
 /// Decides which probabilities are dropped: a pure function of seed, step, stream, query and key, as in op::attention_shape::words. Bound
 /// by the multiplications of Philox 4x32-10, some 60 instructions for four keys.
 struct attention_dropout {
@@ -58,7 +63,7 @@ struct attention_dropout {
     stream = a.stream;
     last = a.last;
   }
-  /// Bit i of the result: query row (b H + h) S + s keeps key 4 k + i.
+  /// Bit i of the result: query row drawn_row + s keeps key 4 k + i.
   __device__ std::uint32_t kept(std::uint32_t row, std::uint32_t k) const {
     std::uint32_t c0 = k, c1 = row, c2 = step, c3 = stream, k0 = key0, k1 = key1;
 #pragma unroll

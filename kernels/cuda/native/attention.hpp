@@ -9,6 +9,7 @@
 namespace isotope::cuda {
 
 template <class P> struct kernel<op::attention, P, kernels::native> {
+  static constexpr bool counts_all_elements = true;
   static void record(const launch& l, recording& r) {
     const auto h = attention_heads::forward(l);
     if (h.empty()) return;

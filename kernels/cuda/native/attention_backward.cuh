@@ -180,7 +180,7 @@ template <int D, int WARPS, int COLUMNS, int PART, bool DROPPED> struct attentio
         held.fetch(a, b, next);
       }
       const float* less = statistics + stage * 2 * COLUMNS;
-      const std::uint32_t first = std::uint32_t(b * a.H + head) * std::uint32_t(a.S);
+      const std::uint32_t first = drawn_row(a, b, b * a.H + head);
 #pragma unroll 1
       for (int c = 0; c < COLUMNS; c += part) {
         if (q0 + c >= own_end || q0 + c + part <= own_begin) continue;

@@ -27,6 +27,7 @@ template <int D, int WARPS, int STRIPS, int COLUMNS, bool DROPPED> struct attent
     float* bias = reinterpret_cast<float*>(stages + 4 * COLUMNS * tile::pitch);  // in units of raw scores
     const float two = a.scale * log2_e;
     const attention_dropout dropout(a);
+    const std::uint32_t drawn = drawn_row(a, b, head);
 
     const int begin = first_key(a, q0) / COLUMNS * COLUMNS, end = end_key(a, q0 + rows - 1);
     const int own_begin = first_key(a, row0), own_end = end_key(a, row0 + 16 * STRIPS - 1);
@@ -86,8 +87,7 @@ template <int D, int WARPS, int STRIPS, int COLUMNS, bool DROPPED> struct attent
       std::uint32_t low[STRIPS], high[STRIPS];
       if constexpr (DROPPED)
 #pragma unroll
-        for (int s = 0; s < STRIPS; ++s)
-          draw_by_query<tiles>(dropout, std::uint32_t(head) * std::uint32_t(a.S) + std::uint32_t(row0 + 16 * s), k0, lane, low[s], high[s]);
+        for (int s = 0; s < STRIPS; ++s) draw_by_query<tiles>(dropout, drawn + std::uint32_t(row0 + 16 * s), k0, lane, low[s], high[s]);
 #pragma unroll
       for (int k = 0; k < COLUMNS / 16; ++k) {
         std::uint32_t weights[STRIPS][4];

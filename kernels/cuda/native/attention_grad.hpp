@@ -11,6 +11,7 @@
 namespace isotope::cuda {
 
 template <class P> struct kernel<op::attention_grad, P, kernels::native> {
+  static constexpr bool counts_all_elements = true;
   static constexpr std::int64_t scratch(const step_shapes& s) { return attention_heads::scratch(s); }
 
   static void record(const launch& l, recording& r) {

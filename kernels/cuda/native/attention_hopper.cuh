@@ -63,7 +63,7 @@ template <int GROUPS, int COLUMNS, bool DROPPED> struct attention_hopper_forward
       s.soften(scores, two);
       if constexpr (DROPPED) {
         std::uint32_t low, high;
-        draw_by_query<tiles>(dropout, std::uint32_t(at.head) * std::uint32_t(a.S) + std::uint32_t(row0), k0, lane, low, high);
+        draw_by_query<tiles>(dropout, drawn_row(a, b, at.head) + std::uint32_t(row0), k0, lane, low, high);
 #pragma unroll
         for (int n = 0; n < tiles; ++n)
 #pragma unroll

@@ -127,7 +127,7 @@ template <int GROUPS, bool DROPPED> struct attention_hopper_keys {
         multiply_tiles(ds, values, gradients);
         wgmma_commit();
         wgmma_wait<0>();
-        slopes.apply(p, ds, less, less + columns, q0, std::uint32_t(b * a.H + head) * std::uint32_t(a.S) + std::uint32_t(q0));
+        slopes.apply(p, ds, less, less + columns, q0, drawn_row(a, b, b * a.H + head) + std::uint32_t(q0));
         std::uint32_t weights[4][4], derivatives[4][4];
         weights_of(weights, p);
         weights_of(derivatives, ds);

@@ -28,16 +28,12 @@ template <bool DROPPED> struct query_slopes {
   const attention_arguments& a;
   const attention_dropout& dropout;
   int row0, lane;
-  std::uint32_t first;     // the number of query row0 in (B,H,S)
+  std::uint32_t first;     // the number of query row0 by which dropout draws
   float less[2], mean[2];  // -lse in base-2 units and delta of the lane's two rows
 
   /// Computes delta of the queries from row `row` of a head on, and writes it.
   __device__ query_slopes(const attention_arguments& arguments, const attention_dropout& drops, int b, int h, int row, int own_lane)
-      : a(arguments),
-        dropout(drops),
-        row0(row),
-        lane(own_lane),
-        first((std::uint32_t(b) * std::uint32_t(a.H) + std::uint32_t(h)) * std::uint32_t(a.S) + std::uint32_t(row)) {
+      : a(arguments), dropout(drops), row0(row), lane(own_lane), first(drawn_row(a, b, b * a.H + h) + std::uint32_t(row)) {
     const std::int64_t rows = (std::int64_t(b) * a.H + h) * a.S;
     const int own = row0 + lane / 2;  // two lanes for each row
     float sum = 0;
@@ -110,7 +106,7 @@ template <bool DROPPED> struct key_slopes {
     bias[1] = mask_of(a, b, row0 + lane / 4 + 8);
   }
   /// p: k q^T, which becomes P with dropout; ds: v dy^T, which becomes dS. less, mean: -lse in base-2 units and delta of the queries from
-  /// q0 on. first: the number of query q0 in (B,H,S).
+  /// q0 on. first: the number of query q0 by which dropout draws.
   template <int N>
   __device__ void apply(float (&p)[N][4], float (&ds)[N][4], const float* less, const float* mean, int q0, std::uint32_t first) const {
     const float two = a.scale * log2_e;

@@ -10,6 +10,7 @@
 namespace isotope::cuda {
 
 template <class P> struct kernel<op::attention, P, kernels::portable> {
+  static constexpr bool counts_all_elements = true;
   static void record(const launch& l, recording& r) {
     const auto h = attention_heads::forward(l);
     if (h.empty()) return;

@@ -159,7 +159,7 @@ template <int D, int W, int ROWS, int COLUMNS, int STEPS = 2, int STEPS2 = 2> st
     std::uint32_t words[(R * X + 31) / 32];
     __device__ bool keeps(int i, int j) const { return (words[(i * X + j) / 32] >> (i * X + j) % 32 & 1u) != 0; }
   };
-  /// row: the number of the block's first own row in (B,H,S); k0: the first key of the tile. The loops are not
+  /// row: the number of the block's first own row by which dropout draws; k0: the first key of the tile. The loops are not
   /// unrolled to save registers.
   __device__ marks draw_by_query(const attention_dropout& d, std::uint32_t row, int k0) const {
     marks m{};
@@ -173,7 +173,7 @@ template <int D, int W, int ROWS, int COLUMNS, int STEPS = 2, int STEPS2 = 2> st
     return m;
   }
   /// The same if own rows are keys: bit j R + i of the result is that of own key i and query j. row: the number of the tile's first query
-  /// in (B,H,S); k0: the block's first own key.
+  /// by which dropout draws; k0: the block's first own key.
   __device__ std::uint32_t draw_by_key(const attention_dropout& d, std::uint32_t row, int k0) const {
     static_assert(R * X <= 32);
     std::uint32_t marks = 0;

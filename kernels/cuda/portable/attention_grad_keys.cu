@@ -35,6 +35,7 @@ template <int D> __device__ inline void attention_grad_keys(const attention_argu
   for (int h = g * group; h < (g + 1) * group; ++h)
     for (int q0 = begin; q0 < end; q0 += t.other) {
       const std::int64_t first = (std::int64_t(b) * a.H + h) * a.S + q0;
+      const std::uint32_t drawn = drawn_row(a, b, b * a.H + h) + std::uint32_t(q0);
       __syncthreads();  // everybody has read the last tile
       x.template fetch<t.other>(queries, a, a.q, head_of(a, a.q, b, h), q0, a.S);
       x.template fetch<t.other>(gradients, a, a.dy, head_of(a, a.dy, b, h), q0, a.S);
@@ -48,8 +49,7 @@ template <int D> __device__ inline void attention_grad_keys(const attention_argu
         const float lse = s < a.S ? pointer<const float>(a.lse)[first + x.other(j)] : -INFINITY;
         const float mean = s < a.S ? pointer<const float>(a.delta)[first + x.other(j)] : 0.0f;
         const int key = k0 + x.own(0);  // own keys of a thread share a group of four neighbours
-        const std::uint32_t kept =
-            a.dropped ? dropout.kept(std::uint32_t(first) + std::uint32_t(x.other(j)), std::uint32_t(key / 4)) >> key % 4 : 0xfu;
+        const std::uint32_t kept = a.dropped ? dropout.kept(drawn + std::uint32_t(x.other(j)), std::uint32_t(key / 4)) >> key % 4 : 0xfu;
 #pragma unroll
         for (int i = 0; i < R; ++i) {
           const bool none = lse == -INFINITY || hides(a, s, k0 + x.own(i)), keep = (kept >> i & 1u) != 0;
@@ -74,7 +74,7 @@ template <int D> __device__ inline void attention_grad_keys(const attention_argu
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256) attention_grad_keys_32(const __grid_constant__ attention_arguments a) {
+extern "C" __global__ void __launch_bounds__(256, 2) attention_grad_keys_32(const __grid_constant__ attention_arguments a) {
   attention_grad_keys<32>(a);
 }
 extern "C" __global__ void __launch_bounds__(256) attention_grad_keys_64(const __grid_constant__ attention_arguments a) {

@@ -59,7 +59,7 @@ template <class PRODUCTS> __device__ inline void attention_grad_keys_f32(const a
     copy_async_wait<0>();
     __syncthreads();  // queries are there
     if (view != visible::nothing) {
-      const std::uint32_t row = (std::uint32_t(b) * std::uint32_t(a.H) + std::uint32_t(h)) * std::uint32_t(a.S) + std::uint32_t(q0);
+      const std::uint32_t row = drawn_row(a, b, b * a.H + h) + std::uint32_t(q0);
       const std::uint32_t kept = a.dropped ? x.draw_by_key(dropout, row, k0) : 0xffffffffu;
       if (a.dropped)
 #pragma unroll

@@ -48,7 +48,7 @@ template <int D> __device__ inline void attention_grad_queries(const attention_a
     x.multiply(p, queries, keys);
     x.multiply(ds, gradients, values);
     typename decltype(x)::marks marks{};
-    if (a.dropped) marks = x.draw(dropout, std::uint32_t(at.head) * std::uint32_t(a.S) + std::uint32_t(q0), k0);
+    if (a.dropped) marks = x.draw(dropout, drawn_row(a, b, at.head) + std::uint32_t(q0), k0);
 #pragma unroll
     for (int j = 0; j < X; ++j) {
       const int n = k0 + x.other(j);

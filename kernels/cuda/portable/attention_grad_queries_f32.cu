@@ -63,7 +63,7 @@ template <class PRODUCTS> __device__ inline void attention_grad_queries_f32(cons
     copy_async_commit();
     if (view != visible::nothing) {
       if (a.dropped) {
-        const auto marks = x.draw_by_query(dropout, std::uint32_t(at.head) * std::uint32_t(a.S) + std::uint32_t(q0), k0);
+        const auto marks = x.draw_by_query(dropout, drawn_row(a, b, at.head) + std::uint32_t(q0), k0);
 #pragma unroll
         for (int i = 0; i < R; ++i)
 #pragma unroll

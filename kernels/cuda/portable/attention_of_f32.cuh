@@ -86,7 +86,7 @@ template <class PRODUCTS> __device__ inline void attention_of_f32(const attentio
           total[i] += s[i][j];
         }
       if (a.dropped) {
-        const auto marks = x.draw_by_query(dropout, std::uint32_t(head) * std::uint32_t(a.S) + std::uint32_t(q0), k0);
+        const auto marks = x.draw_by_query(dropout, drawn_row(a, b, head) + std::uint32_t(q0), k0);
 #pragma unroll
         for (int i = 0; i < R; ++i)
 #pragma unroll

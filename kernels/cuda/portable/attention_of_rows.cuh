@@ -43,7 +43,7 @@ template <int D> __device__ inline void attention_of_rows(const attention_argume
       for (int i = 0; i < R; ++i) s[i][j] = hides(a, q0 + x.own(i), n) ? -INFINITY : fmaf(s[i][j], a.scale, add);
     }
     typename decltype(x)::marks marks{};
-    if (a.dropped) marks = x.draw(dropout, std::uint32_t(head) * std::uint32_t(a.S) + std::uint32_t(q0), k0);
+    if (a.dropped) marks = x.draw(dropout, drawn_row(a, b, head) + std::uint32_t(q0), k0);
 #pragma unroll
     for (int i = 0; i < R; ++i) {
       float most = s[i][0];

@@ -151,7 +151,7 @@ template <int D, int OWN, int OTHER> struct row_products {
       return (words[n % 4] >> (n / 4 * 4 + lane) & 1u) != 0;
     }
   };
-  /// row: the number of own row 0 in (B,H,S); k0: the first key of the tile.
+  /// row: the number of own row 0 by which dropout draws; k0: the first key of the tile.
   __device__ marks draw(const attention_dropout& d, std::uint32_t row, int k0) const {
     std::uint32_t drawn = 0;
     const int lane = across % 4;

@@ -34,11 +34,12 @@ __device__ inline double score(const reference_attention_arguments& a, std::int6
   const double x = a.scale * dot(a, a.q, place(a, a.q_at, b, s, h), a.q_type, a.k, place(a, a.k_at, b, t, g), a.k_type);
   return a.mask != 0 ? x + load_f64(a.mask, b * a.mask_at.batch + t * a.mask_at.row, a.mask_type) : x;
 }
-// Returns the dropout factor of the probability of key t for query row (b H + h) S + s. Mirrors op::attention_shape::words.
+// Returns the dropout factor of the probability of key t for query row (b H + h) S + s here. Mirrors op::attention_shape::words.
 __device__ inline double share(const reference_attention_arguments& a, std::int64_t row, std::int64_t t) {
   if (a.dropped == 0) return 1;
   const scalars& s = *pointer<const scalars>(a.scalars);
-  const std::uint64_t element = std::uint64_t(row) << 32 | std::uint64_t(t / 4);
+  const std::int64_t head = row / a.S, drawn = (head + a.drawn_first + head / a.H * a.drawn_more) * a.S + row % a.S;
+  const std::uint64_t element = std::uint64_t(drawn) << 32 | std::uint64_t(t / 4);
   const random_words words = philox(s.seed, element, std::uint32_t(s.counter), a.stream);
   const int k = int(t % 4);
   return (k == 0 ? words.word[0] : k == 1 ? words.word[1] : k == 2 ? words.word[2] : words.word[3]) > a.last ? a.factor : 0;

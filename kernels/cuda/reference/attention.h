@@ -22,6 +22,7 @@ struct reference_attention_arguments {
   double factor;       // scales kept probabilities: 1 / (1 - p)
   std::uint32_t last;  // a random word up to this one drops its probability
   std::uint32_t stream;
+  std::uint32_t drawn_first, drawn_more;  // dropout counts head h of batch b as number b H + h + drawn_first + b drawn_more of all devices
   std::int32_t dropped, causal;
   std::int32_t q_type, k_type, v_type, mask_type, y_type, dy_type;  // gradients have the formats of their operands
 };

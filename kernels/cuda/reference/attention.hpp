@@ -15,6 +15,7 @@ inline gpu::attention_rows rows_of(const view& v) { return {v.strides[0], v.stri
 struct attention_operands : op::attention_sizes {
   bool packed, causal;
   double scale, dropout;
+  std::uint32_t drawn_first, drawn_more;
   view q, k, v;                // if packed, views of the same bytes, each from its first column on
   const view* mask = nullptr;  // (B,T)
   std::int64_t window;
@@ -25,6 +26,8 @@ struct attention_operands : op::attention_sizes {
         causal(a.causal),
         scale(a.scale),
         dropout(a.dropout),
+        drawn_first(std::uint32_t(a.first_head)),
+        drawn_more(std::uint32_t(a.all_heads == 0 ? 0 : a.all_heads - a.heads)),
         q(x[0]),
         k(x[packed ? 0 : 1]),
         v(x[packed ? 0 : 2]),
@@ -65,6 +68,8 @@ struct attention_operands : op::attention_sizes {
       g.factor = 1 / (1 - dropout);
       g.scalars = l.scalars;
       g.stream = l.ordinal;
+      g.drawn_first = drawn_first;
+      g.drawn_more = drawn_more;
     }
     return g;
   }
@@ -85,6 +90,7 @@ struct attention_operands : op::attention_sizes {
 }  // namespace reference
 
 template <class P> struct kernel<op::attention, P, kernels::reference> {
+  static constexpr bool counts_all_elements = true;
   static void record(const launch& l, recording& r) {
     const reference::attention_operands x(l.constants<op::attention>(), l.in);
     const view &y = l.out[0], &lse = l.out[1];
@@ -101,6 +107,7 @@ template <class P> struct kernel<op::attention, P, kernels::reference> {
 };
 
 template <class P> struct kernel<op::attention_grad, P, kernels::reference> {
+  static constexpr bool counts_all_elements = true;
   /// Returns the bytes for the mean of each query.
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const shape& q = s.in[0];
