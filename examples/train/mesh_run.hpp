@@ -40,6 +40,8 @@ struct rank_store {
   bool keeps = false;
   template <class Session> isotope::result<std::string> save(Session& session, const isotope::train::run_state& state, bool best) {
     if (!keeps) return std::string();
+    const auto watched =
+        session.saving((best ? "the best checkpoint, after step " : "the checkpoint, after step ") + std::to_string(state.step) + ",");
     return to != nullptr ? to->save(session, state, best) : isotope::train::peer_store{}.save(session, state, best);
   }
 };
@@ -120,6 +122,7 @@ inline int run_on_mesh(configuration& c, const data_source& data, const support:
                                  trainer_options_of(s), state, rank.leads() ? profile : unread);
     auto done = loop.run();
     if (!done) return std::move(done).error();
+    const auto watched = on_mesh.saving("the model");
     if (rank.leads()) {
       auto saved = save_model(*session, c.source ? &*c.source : nullptr, model, s.folder);
       if (!saved) return std::move(saved).error();
@@ -127,6 +130,7 @@ inline int run_on_mesh(configuration& c, const data_source& data, const support:
     }
     if (rank.leads()) support::describe_end(program, s.diagnose, *session);
     if (first) ending = *std::move(done);
+    rank.dog.tell("waited for the other ranks", true);
     return rank.control.barrier();  // no rank leaves while another still needs it
   };
   const auto done = support::run_ranks(team, s.mesh, run_id_of(identity, team, begun), options, work);

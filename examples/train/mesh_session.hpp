@@ -3,8 +3,10 @@
 #include "../support/interrupt.hpp"
 #include "../support/run_ranks.hpp"
 
+#include <isotope/comm/told_communicator.hpp>
 #include <isotope/core/error.hpp>
 #include <isotope/train/batch.hpp>
+#include <isotope/train/checkpointing.hpp>
 #include <isotope/train/session.hpp>
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,7 +26,13 @@ namespace train_program {
 template <isotope::train::TrainingSession Session> class mesh_session {
  public:
   /// @param first_step  the number of the next step, for what the watchdog says
-  mesh_session(Session& session, support::rank_end& rank, std::int64_t first_step) : session_(session), rank_(rank), next_(first_step) {}
+  mesh_session(Session& session, support::rank_end& rank, std::int64_t first_step) : session_(session), rank_(rank), next_(first_step) {
+    const isotope::rank_groups all = session.groups();
+    const auto told = [&](isotope::communicator* group, std::optional<isotope::told_communicator>& to) -> isotope::communicator* {
+      return group == nullptr ? nullptr : &to.emplace(*group, rank.dog, doing_);
+    };
+    told_ = {told(all.tensor, tensor_), told(all.data, data_)};
+  }
 
   /// Whether the run was interrupted, the same on all ranks.
   const std::atomic<bool>& interrupted() const { return interrupted_; }
@@ -55,6 +64,14 @@ template <isotope::train::TrainingSession Session> class mesh_session {
     keep(rank_.control.all_reduce(std::as_writable_bytes(std::span(sums)), isotope::dtype::f64, isotope::reduction::sum));
     return status() ? sums[0] / sums[1] : nan;
   }
+  /// Watches the saving of what `what` says, such as "the checkpoint after step 20". It may take as long as a step, and a second more for each 8 MiB.
+  isotope::watchdog::watched saving(const std::string& what) {
+    constexpr double bytes_per_second = 8 << 20;
+    const auto bytes = isotope::train::checkpoint_bytes(*this);
+    doing_ = "was " + saves();
+    return {rank_.dog, "saving " + what + " on rank " + std::to_string(rank_.rank),
+            rank_.dog.step_seconds() + (bytes ? double(*bytes) / bytes_per_second : 0), doing_};
+  }
   isotope::result<void> status() const {
     if (!failed_.what.empty()) return failed_;
     return isotope::train::status_of(session_);
@@ -68,10 +85,14 @@ template <isotope::train::TrainingSession Session> class mesh_session {
     return session_.write(kind, slot, in);
   }
   bool keeps(isotope::tensor_kind kind, std::size_t slot) const { return session_.keeps(kind, slot); }
-  isotope::rank_groups groups() const { return session_.groups(); }
+  isotope::rank_groups groups() const { return told_; }
   bool divides(isotope::tensor_kind kind, std::size_t slot) const { return session_.divides(kind, slot); }
   isotope::result<void> read_own(isotope::tensor_kind kind, std::size_t slot, std::span<float> out) {
-    return session_.read_own(kind, slot, out);
+    const std::string name = kind == isotope::tensor_kind::state ? "a state" : "'" + std::string(parameters()[slot].path.view()) + "'";
+    does("was reading " + name + " from the device");
+    auto r = session_.read_own(kind, slot, out);
+    does("was " + saves() + ", at " + name);
+    return r;
   }
   std::string algorithms() const { return isotope::train::algorithms_of(session_); }
   std::int64_t planned_bytes() const { return session_.planned_bytes(); }
@@ -83,6 +104,16 @@ template <isotope::train::TrainingSession Session> class mesh_session {
   std::int64_t next_;
   std::atomic<bool> interrupted_{false};
   isotope::failure failed_;
+  std::string doing_;  // while it saves
+  std::optional<isotope::told_communicator> tensor_, data_;
+  isotope::rank_groups told_;
+
+  /// Rank 0 writes what the others send.
+  std::string saves() const { return rank_.leads() ? "writing" : "sending"; }
+  void does(std::string doing) {
+    doing_ = std::move(doing);
+    rank_.dog.tell(doing_);
+  }
 
   /// The rows of this data index, which lie together.
   isotope::batch rows_of(const isotope::batch& b) const {

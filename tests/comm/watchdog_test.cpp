@@ -1,5 +1,6 @@
 // labels: threads
 #include <isotope/comm/thread_group.hpp>
+#include <isotope/comm/told_communicator.hpp>
 #include <isotope/comm/watchdog.hpp>
 
 #include <gtest/gtest.h>
@@ -50,6 +51,11 @@ class hand_clock final : public isotope::watch_clock {
     }
     changed_.notify_all();
     settle();
+  }
+  /// How long the watchdog sleeps, if it does.
+  double sleeps() {
+    const std::lock_guard lock(mutex_);
+    return waiting_ && !woken_ ? asked.back() : -1;
   }
   std::vector<double> asked;
 
@@ -110,6 +116,75 @@ TEST(watchdog, a_step_that_ends_after_its_abort_is_not_given_up) {
   r.clock.advance(11);
   ASSERT_EQ(r.aborts.size(), 2u);
   EXPECT_EQ(r.aborts[1].what, "step 2 took longer than 10 s");
+}
+TEST(watchdog, a_step_may_have_a_limit_of_its_own_and_say_what_it_does) {
+  record r;
+  r.dog.begin("saving", 30);
+  r.dog.tell("was writing 'a'");
+  r.clock.advance(29);
+  EXPECT_TRUE(r.aborts.empty());
+  r.dog.tell("was writing 'b'");
+  r.clock.advance(2);
+  ASSERT_EQ(r.aborts.size(), 1u);
+  EXPECT_EQ(r.aborts[0].what, "saving took longer than 30 s: it was writing 'b'");
+  r.clock.advance(5);
+  ASSERT_EQ(r.ends.size(), 1u);
+  EXPECT_EQ(r.ends[0].what, "saving did not end within 5 s after its timeout: it was writing 'b'");
+  r.dog.begin("step 2");
+  r.clock.advance(11);
+  ASSERT_EQ(r.aborts.size(), 2u);
+  EXPECT_EQ(r.aborts[1].what, "step 2 took longer than 10 s");
+}
+TEST(watchdog, a_step_that_waits_for_other_ranks_has_more_time) {
+  record r;
+  r.dog.begin("saving");
+  r.dog.tell("waited for the other ranks", true);
+  r.clock.advance(14);
+  EXPECT_TRUE(r.aborts.empty());
+  r.dog.tell("was writing");  // after its time
+  r.clock.settle();
+  ASSERT_EQ(r.aborts.size(), 1u);
+  EXPECT_EQ(r.aborts[0].what, "saving took longer than 10 s: it was writing");
+  r.dog.begin("saving again");
+  r.dog.tell("waited for the other ranks", true);
+  r.clock.advance(15.5);
+  ASSERT_EQ(r.aborts.size(), 2u);
+  EXPECT_EQ(r.aborts[1].what, "saving again took longer than 10 s: it waited for the other ranks");
+}
+TEST(watchdog, the_rank_that_hangs_is_named_and_not_one_that_waits_for_it) {
+  isotope::thread_group group(2);
+  hand_clock clocks[2];
+  std::atomic<int> aborts{0};
+  std::atomic<bool> passed{false};
+  std::thread time([&] {
+    while (clocks[0].sleeps() != 15 || clocks[1].sleeps() != 10) std::this_thread::yield();  // rank 0 waits, and rank 1 works
+    clocks[0].advance(11);
+    clocks[1].advance(11);
+    passed = true;
+    passed.notify_all();
+  });
+  comm_test::on_ranks(
+      2, [&](int rank) { return group.join(rank); },
+      [&](isotope::communicator& c) {
+        const std::string name = "saving on rank " + std::to_string(c.rank()), doing = "was writing";
+        watchdog dog(
+            {.step_seconds = 10, .abort_seconds = 5}, clocks[c.rank()],
+            [&](const failure& f) {
+              c.abort(f);
+              ++aborts;
+              aborts.notify_all();
+            },
+            [](const failure&) {});
+        const watchdog::watched step(dog, name, 0, doing);
+        isotope::told_communicator end(c, dog, doing);
+        if (c.rank() == 1) aborts.wait(0);
+        comm_test::expect_failure(
+            end.barrier(), c.rank() == 1 ? errc::timeout : errc::peer_lost,
+            std::string(c.rank() == 1 ? "" : "rank 1 ended the group: ") + "saving on rank 1 took longer than 10 s: it was writing");
+        passed.wait(false);  // the clocks settle while the watchdogs live
+      });
+  time.join();
+  EXPECT_EQ(aborts, 1);
 }
 TEST(watchdog, it_sleeps_until_the_next_deadline) {
   record r;

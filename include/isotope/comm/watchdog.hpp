@@ -53,7 +53,8 @@ struct watchdog_options {
 
 /// A thread that watches steps. The rank's thread says when a step begins and ends; if it takes longer than step_seconds, `abort` is called once, with what
 /// hung, from the watchdog's thread; if the step still has not ended abort_seconds later, `give_up` is called once, which may end the process. The watchdog
-/// itself ends nothing.
+/// itself ends nothing. A step may have a limit of its own, and may say what it does: while it waits for other ranks it has abort_seconds more, so that the
+/// watchdog of the rank that hangs is the first to speak, and names it.
 ///
 /// For example: watchdog w(options, clock, [&](failure f) { group.abort(f); }, [](const failure& f) { print(f.line()); end_process(); });
 class watchdog {
@@ -76,13 +77,28 @@ class watchdog {
   }
 
   /// A step begins. `what` is for people, such as "step 120 of rank 3"; at most one step runs at a time.
-  void begin(std::string what) {
+  /// @param seconds  how long this step may take; 0: step_seconds of the options
+  void begin(std::string what, double seconds = 0) {
     {
       const std::lock_guard lock(mutex_);
-      step_ = {clock_.now(), std::move(what), stage::runs};
+      step_ = {clock_.now(), std::move(what), seconds > 0 ? seconds : options_.step_seconds};
     }
     clock_.wake();
   }
+  /// What the step does from now on, for people, such as "was writing the file".
+  /// @param waits  whether it waits for other ranks
+  void tell(std::string doing, bool waits = false) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!step_) return;
+      step_->doing = std::move(doing);
+      if (step_->waits == waits) return;
+      step_->waits = waits;
+    }
+    clock_.wake();
+  }
+  /// How long a step may take that has no limit of its own.
+  double step_seconds() const { return options_.step_seconds; }
   /// The step has ended, well or not.
   void end() {
     const std::lock_guard lock(mutex_);
@@ -91,7 +107,11 @@ class watchdog {
   /// Watches a scope, whichever way it is left.
   class watched {
    public:
-    watched(watchdog& w, std::string what) : watchdog_(w) { w.begin(std::move(what)); }
+    /// @param seconds, doing  as those of begin and tell
+    watched(watchdog& w, std::string what, double seconds = 0, std::string doing = {}) : watchdog_(w) {
+      w.begin(std::move(what), seconds);
+      if (!doing.empty()) w.tell(std::move(doing));
+    }
     watched(const watched&) = delete;
     watched& operator=(const watched&) = delete;
     ~watched() { watchdog_.end(); }
@@ -105,6 +125,10 @@ class watchdog {
   struct step {
     double began = 0;
     std::string what;
+    double seconds = 0;
+    std::string doing{};
+    bool waits = false;
+    double aborted = 0;  // when it was
     stage at = stage::runs;
   };
   const watchdog_options options_;
@@ -126,8 +150,10 @@ class watchdog {
         if (stop_) return;
         if (step_ && step_->at != stage::given_up) {
           last = step_->at == stage::aborted;
-          const double left = step_->began + options_.step_seconds + (last ? options_.abort_seconds : 0) - clock_.now();
+          const double now = clock_.now(), more = last || step_->waits ? options_.abort_seconds : 0;
+          const double left = (last ? step_->aborted : step_->began + step_->seconds) + more - now;
           if (left <= 0) {
+            if (!last) step_->aborted = now + left;
             step_->at = last ? stage::given_up : stage::aborted;
             hung = last ? still_hangs() : hangs();
           } else if (left < idle) {
@@ -140,11 +166,15 @@ class watchdog {
     }
   }
   failure hangs() const {
-    return fail(errc::timeout, step_->what + " took longer than " + comm::seconds_text(options_.step_seconds), "watchdog",
-                "look at the other ranks, or give it more time");
+    return fail(
+        errc::timeout,
+        step_->what + " took longer than " + comm::seconds_text(step_->seconds) + (step_->doing.empty() ? "" : ": it " + step_->doing),
+        "watchdog", "look at the other ranks, or give it more time");
   }
   failure still_hangs() const {
-    return fail(errc::timeout, step_->what + " did not end within " + comm::seconds_text(options_.abort_seconds) + " after its timeout",
+    return fail(errc::timeout,
+                step_->what + " did not end within " + comm::seconds_text(options_.abort_seconds) + " after its timeout" +
+                    (step_->doing.empty() ? "" : ": it " + step_->doing),
                 "watchdog", "end the process, since the driver may never return, and resume from the last checkpoint");
   }
 };

@@ -127,6 +127,15 @@ struct peer_store {
   }
 };
 
+/// The bytes of the tensors in a checkpoint of this session; of a mesh, whose checkpoints hold whole tensors, the same on all ranks. @error as the session's read
+template <class S> result<std::uint64_t> checkpoint_bytes(S& session) {
+  const auto tensors = detail::saved_tensors(session, detail::saved_kinds);
+  if (!tensors) return tensors.error();
+  std::uint64_t bytes = 0;
+  for (const detail::saved_tensor& t : *tensors) bytes += t.elems * sizeof(float);
+  return bytes;
+}
+
 /// Restores only the parameters of a checkpoint: enough to evaluate and to sample. Memory holds one tensor at a time.
 ///
 /// @error model_mismatch: a tensor is missing or has another shape, and nothing is written; what the session's write reports, with the tensor's name,

@@ -1,6 +1,7 @@
 """Training on several devices, which on the processor are threads of one process, or processes that are connected by TCP."""
 
 import json
+import os
 import re
 import signal
 import socket
@@ -215,6 +216,21 @@ def test_a_rank_that_hangs_ends_the_run_after_the_step_timeout(f):
     processes[1].send_signal(signal.SIGCONT)
     code, _, err = ended(processes[1])
     assert code == 1 and one_line(err), (code, err)
+
+
+def test_saving_that_hangs_ends_the_run_and_names_the_rank_that_hangs(f):
+    # A pipe that nobody reads stands where the best checkpoint is written, so that opening it never returns.
+    flags = ["--batch", "4", "--steps", "4", "--eval-every", "2", "--warmup", "1", "--step-timeout", "2", "--abort-deadline", "1", "--checkpoint-dir"]
+    for folder in ("threads", "processes"):
+        (f.path / folder).mkdir()
+        os.mkfifo(f.path / folder / "best.safetensors")
+    threads, processes = f.start(*flags, "threads", "--devices", "2"), start(f, 2, *flags, "processes")
+    saving = "saving the best checkpoint, after step 2, on rank 0 "
+    for process in (threads, processes[0]):
+        code, _, err = ended(process)
+        assert code == 1 and saving + "did not end within 1 s after its timeout: it was writing" in one_line(err), (code, err)
+    code, _, err = ended(processes[1])
+    assert code == 1 and re.search("rank 0 ended the group: " + saving + r"took longer than 2\.\d+ s: it was writing", one_line(err)), (code, err)
 
 
 def test_a_step_that_does_not_end_after_its_group_ends_the_process(f):
