@@ -115,6 +115,9 @@ inline int run_on_mesh(configuration& c, const data_source& data, const support:
     }
     if (auto r = rank.control.barrier(); !r) return r;  // the first step is watched, and not the loading before it
     mesh_session on_mesh(*session, rank, state.step + 1);
+    const std::int64_t left = s.training.steps - state.step;
+    // As on one device: a device that is given steps ahead of it loses by a step that is looked into.
+    if (rank.leads() && !s.output.report.empty() && support::session::frames == 1) on_mesh.time_step(log, state.step + (left < 2 ? 1 : 2));
     rank_store store{rank.leads() && folder ? &*folder : nullptr, !s.checkpoint.dir.empty()};
     rank_sink events{rank.leads() ? &sink : nullptr};
     isotope::train::loop_profile unread;

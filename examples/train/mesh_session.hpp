@@ -1,13 +1,18 @@
 #pragma once
 /// The session of one rank as the training loop sees it: batches are those of all ranks, of which it takes its own rows.
+#include "../support/clock.hpp"
 #include "../support/interrupt.hpp"
 #include "../support/run_ranks.hpp"
+#include "run_log.hpp"
 
 #include <isotope/comm/told_communicator.hpp>
 #include <isotope/core/error.hpp>
 #include <isotope/train/batch.hpp>
 #include <isotope/train/checkpointing.hpp>
+#include <isotope/train/kernel_times.hpp>
+#include <isotope/train/plan_lines.hpp>
 #include <isotope/train/session.hpp>
+#include <isotope/train/step_trace.hpp>
 
 #include <algorithm>
 #include <array>
@@ -39,16 +44,19 @@ template <isotope::train::TrainingSession Session> class mesh_session {
 
   isotope::step_report step(std::span<const isotope::batch> batches, const isotope::step_scalars& x) {
     const isotope::watchdog::watched w(rank_.dog, "step " + std::to_string(next_) + " of rank " + std::to_string(rank_.rank));
+    const bool timed = kernels_ != nullptr && next_ == timed_;
     ++next_;
     std::vector<isotope::batch> own;
     for (const isotope::batch& b : batches) own.push_back(rows_of(b));
-    const isotope::step_report r = session_.step(own, x);
+    const isotope::step_report r = timed ? timed_step(own, x) : session_.step(own, x);
     if (!status()) return r;
     std::array<std::int32_t, 1> stop{support::interrupt_requested.load(std::memory_order_relaxed) ? 1 : 0};
     keep(rank_.control.all_reduce(std::as_writable_bytes(std::span(stop)), isotope::dtype::i32, isotope::reduction::max));
     if (stop[0] != 0) interrupted_.store(true, std::memory_order_relaxed);
     return r;
   }
+  /// From now on, step `number` is timed launch by launch, and its line goes to the log. The other ranks need not time theirs: the launches are the same.
+  void time_step(run_log& kernels, std::int64_t number) { kernels_ = &kernels, timed_ = number; }
   /// The mean over the targets of all rows that are classes.
   double evaluate(const isotope::batch& b) {
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -104,6 +112,8 @@ template <isotope::train::TrainingSession Session> class mesh_session {
   std::int64_t next_;
   std::atomic<bool> interrupted_{false};
   isotope::failure failed_;
+  run_log* kernels_ = nullptr;
+  std::int64_t timed_ = -1;
   std::string doing_;  // while it saves
   std::optional<isotope::told_communicator> tensor_, data_;
   isotope::rank_groups told_;
@@ -113,6 +123,17 @@ template <isotope::train::TrainingSession Session> class mesh_session {
   void does(std::string doing) {
     doing_ = std::move(doing);
     rank_.dog.tell(doing_);
+  }
+
+  isotope::step_report timed_step(std::span<const isotope::batch> own, const isotope::step_scalars& x) {
+    auto trace = isotope::train::trace_step(session_, own, x, support::seconds_now);
+    if (!trace) {
+      constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+      keep(std::move(trace).error());
+      return {nan, nan, true};
+    }
+    kernels_->write(isotope::train::kernels_line(kernel_times_of(*trace, session_.plan()), timed_));
+    return trace->report;
   }
 
   /// The rows of this data index, which lie together.

@@ -34,7 +34,8 @@ def event(kind, **changes):
     kernel = {"part": "forward", "op": "matmul", "kernel": HOSTILE, "set": "native", "times": 2, "bytes": 8, "usec": 1.5, "predicted_usec": 1.25}
     arena = {"event": "arena", "step": 0, "bytes": 64, "launches": 1, "regions": [{"name": "temp", "at": 0, "bytes": 64}],
              "parts": [{"name": "forward", "first": 0}], "tensors": [{"name": HOSTILE, "region": 0, "at": 0, "bytes": 64, "first": 0, "last": 0}]}
-    return {"step": step, "run": run, "arena": arena, "kernels": {"event": "kernels", "step": 1, "launches": [kernel]}}[kind] | changes
+    mesh = {"event": "mesh", "step": 0, "devices": 2, "data": 2, "tensor": 1, "zero": 0, "ranks": "threads", "communicator": "threads"}
+    return {"step": step, "run": run, "mesh": mesh, "arena": arena, "kernels": {"event": "kernels", "step": 1, "launches": [kernel]}}[kind] | changes
 
 
 def log(*events):
@@ -212,10 +213,12 @@ def test_a_browser_draws_the_figures_of_the_lines(f):
     if BROWSER is None:
         skip("no chromium is installed")
     f.train(*RUN, "--json", "a.jsonl", "--report", "own.html").succeeded()
-    f.write("b.jsonl", log(*(event(kind) for kind in ("run", "arena", "kernels")), *(event("step", step=i, loss=3 / i, predicted_ms=4.25) for i in range(1, 9)), event("step", step=9, loss=None)))
+    f.write("b.jsonl", log(*(event(kind) for kind in ("run", "mesh", "arena", "kernels")), *(event("step", step=i, loss=3 / i, predicted_ms=4.25) for i in range(1, 9)), event("step", step=9, loss=None)))
     f.run("report", "a.jsonl", "b.jsonl", "--out", "page.html").succeeded()
     f.write("page.html", f.read("page.html").decode().replace("</body>", PROBE))
-    page = Page(browser(f, "page.html", 640, 900, "--dump-dom"))
+    drawn = browser(f, "page.html", 640, 900, "--dump-dom")
+    assert "these are the launches of rank 0" in drawn and "the memory of rank 0" in drawn and drawn.count("<small>of rank 0</small>") == 0
+    page = Page(drawn)
     runs = [lines_of(f, name) for name in ("a.jsonl", "b.jsonl")]
     of = lambda run, kind: [e for e in runs[run] if e["event"] == kind]
     for chart, key in (("norm", "grad_norm"), ("lr", "lr"), ("tokens", "tokens_per_s")):

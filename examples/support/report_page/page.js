@@ -38,8 +38,8 @@ page.append(html("div", {class: "tiles"}, [
           r => isNumber(measured(r)) && predictedOf(r) > 0 ? short(measured(r) / predictedOf(r)) + " × measured" : ""),
   ...tile("tokens", "Tokens per second, median", "plain", r => median(r.steps.map(e => e.tokens_per_s))),
   ...tile("seconds", "Time of the run", "seconds", r => r.done && r.done.seconds),
-  ...tile("planned", "Memory planned", "bytes", r => r.done && r.done.planned_bytes),
-  ...tile("measured", "Memory measured", "bytes", r => r.done && r.done.measured_bytes),
+  ...tile("planned", "Memory planned", "bytes", r => r.done && r.done.planned_bytes, r => r.mesh ? "of rank 0" : ""),
+  ...tile("measured", "Memory measured", "bytes", r => r.done && r.done.measured_bytes, r => r.mesh ? "of rank 0" : ""),
 ]));
 
 const flat = (value, r) => r.steps.map(e => [e.step, value]);
@@ -59,8 +59,11 @@ const byRun = (title, about, field, draw) => {
   if (!runs.some(r => r[field])) return;
   section(title, about, runs.filter(r => r[field]).map(r => html("div", {class: "by-run"}, [...(several ? [html("ul", {class: "runs"}, html("li", {}, [key(r.i), html("span", {}, r.name)]))] : []), ...draw(r)])));
 };
-byRun("Where the time of a step goes", "Each launch was timed alone, one after the other.", "kernels", r => [flame(r.i, r.kernels)]);
-byRun("Memory", "Parameters, gradients and the state of the optimizer keep their place; temporaries share theirs.", "arena", r => [memory(r.i, r.arena, r.done), arena(r.i, r.arena)]);
+const ofRank = text => runs.some(r => r.mesh) ? text : "";
+byRun("Where the time of a step goes", "Each launch was timed alone, one after the other." +
+      ofRank(" Of several devices these are the launches of rank 0, and what they exchange includes the wait for the other ranks."), "kernels", r => [flame(r.i, r.kernels)]);
+byRun("Memory", "Parameters, gradients and the state of the optimizer keep their place; temporaries share theirs." + ofRank(" Of several devices this is the memory of rank 0."),
+      "arena", r => [memory(r.i, r.arena, r.done), arena(r.i, r.arena)]);
 
 const settings = runs.map(r => new Map((r.begin ? r.begin.settings : []).map(s => [s.key, s])));
 const keys = [...new Set(settings.flatMap(s => [...s.keys()]))];

@@ -91,6 +91,20 @@ def test_console_and_log_say_how_the_devices_are_arranged(f):
     assert verbose.code == 0 and "mesh of data 2, tensor 1; of the data group" in verbose.err, verbose.err
 
 
+def test_the_page_shows_all_devices_and_the_memory_and_kernels_of_rank_0(f):
+    for name, more in (("page", ["--report", "page.html", "--tensorboard", "board"]), ("plain", [])):
+        f.train(*RUN, "--devices", "4", "--tensor", "2", *more, "--json", f"{name}.jsonl").succeeded()
+    assert figures(f, "page.jsonl") == figures(f, "plain.jsonl")  # a step that is timed has the same bits
+    events = [json.loads(line) for line in f.read("page.jsonl").decode().splitlines()]
+    page = re.search(r'id="data">\n(.*?)</script>', f.read("page.html").decode(), re.S).group(1)
+    assert json.loads(page)["runs"][0]["lines"] == events
+    (arena,), (kernels,) = ([e for e in events if e["event"] == kind] for kind in ("arena", "kernels"))
+    assert kernels["step"] == 2 and sum(k["times"] for k in kernels["launches"] if k["op"] != "copy") >= arena["launches"] > 0, kernels
+    assert any(k["op"] == "all_reduce" and k["usec"] > 0 for k in kernels["launches"]), kernels
+    (written,) = (f.path / "board").iterdir()
+    assert written.stat().st_size > 12 * 40
+
+
 def test_a_communicator_of_gpus_is_refused_where_devices_share_the_hosts_memory(f):
     f.train(*RUN, "--devices", "2", "--communicator", "direct").refused(1, "mesh.communicator", "is direct, and the devices of this build share the host's memory")
     f.train(*RUN, "--devices", "2", "--communicator", "mpi").refused(2, "mesh.communicator", "'mpi'", "nccl or direct")
