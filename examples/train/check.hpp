@@ -31,9 +31,6 @@ template <class Refuse> void check_mesh(const settings& s, const Refuse& refuse)
   if (!s.watch.calibration.empty())
     refuse("mesh.devices", "are " + std::to_string(mesh.ranks()) + ", and a calibration says nothing of what devices exchange",
            "leave out --calibration");
-  if (t.lora > 0)
-    refuse("training.lora", "is " + std::to_string(t.lora) + ", and adapters are trained on one device",
-           "leave it out, or leave --devices out");
   if (!s.folder.save_hf.empty() && (mesh.tensor > 1 || s.mesh.zero > 0))
     refuse("folder.save_hf",
            "is given, and no device of data " + std::to_string(mesh.data) + ", tensor " + std::to_string(mesh.tensor) + ", zero " +

@@ -14,6 +14,7 @@
 #include "rate.hpp"
 #include "run_parts.hpp"
 
+#include <isotope/interop/gathered_adapters.hpp>
 #include <isotope/io/hash.hpp>
 #include <isotope/train/profile.hpp>
 #include <isotope/train/trainer.hpp>
@@ -108,7 +109,8 @@ inline int run_on_mesh(configuration& c, const data_source& data, const support:
     if (rank.leads() && log.listens()) log.write(isotope::train::arena_line(session->plan(), state.step));
     if (first) {
       for (const std::string& line : begin->lines) sink.print(line);
-      sink.print(first_line(c, data, "", model, session->planned_bytes()) + (rank.leads() ? " on each device" : ""));
+      sink.print(first_line(c, data, trained_of(*session, model), model, session->planned_bytes()) +
+                 (rank.leads() ? " on each device" : ""));
       sink.print(team.text() + ", communicator " + support::device_groups<support::rank_device>::communicator(team));
       if (state.step > 0) sink.print("resumed after step " + std::to_string(state.step));
       support::install_interrupt_handler();
@@ -130,6 +132,13 @@ inline int run_on_mesh(configuration& c, const data_source& data, const support:
       auto saved = save_model(*session, c.source ? &*c.source : nullptr, model, s.folder);
       if (!saved) return std::move(saved).error();
       last_line = *std::move(saved);
+    }
+    if (!s.folder.save_adapters.empty()) {
+      auto adapters = isotope::interop::gathered_adapters::of(on_mesh, rank.leads());
+      if (!adapters) return std::move(adapters).error();
+      auto saved = rank.leads() ? save_adapters(*adapters, model, s.folder) : std::string();
+      if (!saved) return std::move(saved).error();
+      last_line += *saved;
     }
     if (rank.leads()) support::describe_end(program, s.diagnose, *session);
     if (first) ending = *std::move(done);

@@ -204,25 +204,27 @@ inline isotope::result<void> make_model_folders(const folder_settings& s) {
   return s.save_adapters.empty() ? isotope::result<void>() : make_folder_for(s.save_adapters, names);
 }
 
-/// Saves the last weights, with the adapters applied, and the adapters alone. Returns a line that says so.
-/// @error as interop::save_tuned, save_gpt2 and save_adapters
+/// Saves the last weights, with the adapters applied. Returns a line that says so, or nothing where they are not wanted.
+/// @error as interop::save_tuned and save_gpt2
 template <class Session>
 isotope::result<std::string> save_model(Session& session, const model_source* from, const support::trained_model& model,
                                         const folder_settings& s) {
   using namespace isotope;
-  std::string line;
-  if (!s.save_hf.empty()) {
-    interop::without_adapters merged(session, model.adapters);
-    auto r = from != nullptr ? interop::save_tuned(s.save_hf, merged, model.size, from->folder)
-                             : interop::save_gpt2(s.save_hf, merged, *std::get_if<isotope::model::gpt>(&model.size));
-    if (!r) return std::move(r).error();
-    line = "saved " + s.save_hf + " for transformers\n";
-  }
-  if (!s.save_adapters.empty()) {
-    if (auto r = interop::save_adapters(s.save_adapters, session, model.adapters, model.size, s.from); !r) return std::move(r).error();
-    line += "saved " + s.save_adapters + " for peft\n";
-  }
-  return line;
+  if (s.save_hf.empty()) return std::string();
+  interop::without_adapters merged(session, model.adapters);
+  auto r = from != nullptr ? interop::save_tuned(s.save_hf, merged, model.size, from->folder)
+                           : interop::save_gpt2(s.save_hf, merged, *std::get_if<isotope::model::gpt>(&model.size));
+  if (!r) return std::move(r).error();
+  return "saved " + s.save_hf + " for transformers\n";
+}
+/// Saves the adapters alone, of a session or gathered ones. Returns a line that says so, or nothing where they are not wanted.
+/// @error as interop::save_adapters
+template <class Session>
+isotope::result<std::string> save_adapters(Session& session, const support::trained_model& model, const folder_settings& s) {
+  if (s.save_adapters.empty()) return std::string();
+  if (auto r = isotope::interop::save_adapters(s.save_adapters, session, model.adapters, model.size, s.from); !r)
+    return std::move(r).error();
+  return "saved " + s.save_adapters + " for peft\n";
 }
 
 }  // namespace train_program

@@ -74,14 +74,6 @@ isotope::result<isotope::train::done_event> train_and_draw(Session& session, con
   return done;
 }
 
-/// How many numbers the adapters have, where they alone are trained.
-template <class Session> std::string trained_of(const Session& session, const support::trained_model& model) {
-  if (!model.adapted()) return {};
-  std::int64_t numbers = 0;
-  for (const isotope::slot& x : session.parameters()) numbers += isotope::nn::is_adapter(x.path.view()) ? x.dims.count() : 0;
-  return isotope::train::scaled(double(numbers)) + " in adapters of rank " + std::to_string(model.adapters.rank) + ", ";
-}
-
 /// Trains as configured; returns the process's exit code.
 inline int run(configuration c) {
   int code = support::success;
@@ -149,10 +141,12 @@ inline int run(configuration c) {
   auto closed = log.close();
   if (done && support::failed(program, closed, code)) return code;
   if (support::failed(program, done, code)) return code;
-  auto saved = save_model(*session, from, model, s.folder);
+  const auto saved = save_model(*session, from, model, s.folder);
   if (support::failed(program, saved, code)) return code;
+  const auto adapters = save_adapters(*session, model, s.folder);
+  if (support::failed(program, adapters, code)) return code;
   if (auto r = save_tokenizer(s, *data); support::failed(program, r, code)) return code;
-  support::print(*saved);
+  support::print(*saved + *adapters);
   return done->why == isotope::train::ending::interrupted ? support::interrupted : support::success;
 }
 

@@ -167,6 +167,15 @@ inline void report_skipped(const configuration& c) {
     static_cast<void>(support::report(program, isotope::fail(f.code, "skipped: " + f.what, f.where, f.fix)));
 }
 
+/// How many numbers the adapters have, where they alone are trained.
+template <class Session> std::string trained_of(const Session& session, const support::trained_model& model) {
+  if (!model.adapted()) return {};
+  std::int64_t numbers = 0;
+  for (const isotope::slot& x : session.parameters())
+    numbers += isotope::nn::is_adapter(x.path.view()) ? x.pieces.whole(x.dims).count() : 0;
+  return isotope::train::scaled(double(numbers)) + " in adapters of rank " + std::to_string(model.adapters.rank) + ", ";
+}
+
 /// @param trained  what is trained of the model, with a comma and a space; empty: all
 inline std::string first_line(const configuration& c, const data_source& data, const std::string& trained,
                               const support::trained_model& model, std::int64_t planned_bytes) {

@@ -27,6 +27,27 @@ TEST(tensor_parallel, gives_llamas_with_grouped_heads_biases_norms_and_heads_of_
   }
 }
 
+// Adapters beside frozen weights: A is divided where the columns of x are, B where those of y are.
+template <class Loss, class Size> struct tuned {
+  Size size;
+  int batch = 3;
+  nn::lora how{};
+  template <Machine M> constexpr tensor<M> operator()(scope<M> s) const { return nn::adapted{Loss{size, batch, 16}, how}(s); }
+};
+template <class Loss, class Size> void expect_same_tuning(const Size& of, std::span<const std::string_view> layers) {
+  const nn::lora how{4, 8, layers};
+  const auto one = train_on_mesh<f32_target>(tuned<Loss, Size>{of, 4, how}, {mesh_of(1, 1), 20});
+  EXPECT_GT(one.losses.front(), one.losses.back());
+  expect_same_training(train_on_mesh<f32_target>(tuned<Loss, Size>{of, 4, how}, {mesh_of(1, 2), 20}), one);
+  expect_same_training(train_on_mesh<f32_target>(tuned<Loss, Size>{of, 2, how}, {mesh_of(2, 2, 1), 20}), one);
+}
+TEST(tensor_parallel, gives_adapters_the_gradients_and_20_losses_of_one_device) {
+  constexpr std::string_view of_gpt[]{"attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"},
+      of_llama[]{"self_attn.qkv_proj", "self_attn.o_proj", "mlp.gate_up_proj", "mlp.down_proj"};
+  expect_same_tuning<model::gpt_loss_of>(size, of_gpt);
+  expect_same_tuning<model::llama_loss_of>(grouped, of_llama);
+}
+
 TEST(tensor_parallel, works_with_recomputed_blocks_and_a_head_in_chunks) {
   for (const auto& policy : {recompute::all, recompute::cheap, recompute::keep_matmuls})
     for (const int chunks : {1, 3}) {

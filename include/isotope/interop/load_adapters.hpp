@@ -12,6 +12,7 @@
 
 #include <isotope/core/error.hpp>
 #include <isotope/interop/adapters.hpp>
+#include <isotope/train/mesh_tensors.hpp>
 
 namespace isotope::interop {
 
@@ -33,9 +34,21 @@ inline std::size_t find_adapter(const lora_folder& from, std::string_view layer,
   return found;
 }
 
+/// Writes a whole tensor into a session, of which the session of a rank of a mesh keeps its pieces. @error as its write
+template <class Session> result<void> write_own_pieces(Session& session, std::size_t k, std::span<const float> whole) {
+  const slot& s = session.parameters()[k];
+  if constexpr (train::HasGroups<Session>)
+    if (s.pieces.divides()) {
+      std::vector<float> here(std::size_t(s.dims.count()));
+      train::detail::take_pieces(s, session.groups().position().tensor, whole, here);
+      return session.write(tensor_kind::parameter, k, here);
+    }
+  return session.write(tensor_kind::parameter, k, whole);
+}
+
 }  // namespace detail
 
-/// Writes the adapters of a folder into those of a session. The moments of the optimiser stay as they are, at zero in a new session.
+/// Writes the adapters of a folder into those of a session; a rank of a mesh gets its pieces. The moments of the optimiser stay as they are, at zero in a new session.
 ///
 /// The parts of a weight that is packed here, such as queries, keys and values, have one A: those of the folder must be equal, as
 /// save_adapters writes them. Names and shapes are compared before the first tensor is written.
@@ -50,7 +63,11 @@ result<std::size_t> load_adapters(Session& session, const lora_folder& from, con
                 "has adapters of rank " + std::to_string(from.rank) + " and alpha " + io::number_text(from.alpha) +
                     ", the model those of rank " + std::to_string(how.rank) + " and alpha " + io::number_text(how.alpha),
                 from.path, "give the adapters of this model");
-  const std::span<const slot> slots = session.parameters();
+  std::vector<slot> slots;
+  for (const slot& s : session.parameters()) {
+    slots.push_back(s);
+    slots.back().dims = s.pieces.whole(s.dims);
+  }
   const std::vector<detail::adapter_part> parts = detail::adapter_parts(slots, size);
   const std::size_t none = from.file.tensors.size();
   std::vector<std::array<std::size_t, 2>> tensors;
@@ -100,8 +117,8 @@ result<std::size_t> load_adapters(Session& session, const lora_folder& from, con
       if (auto r = read(tensors[k][1], rows); !r) return std::move(r).error();
     }
     if (have == none) continue;
-    if (auto r = session.write(tensor_kind::parameter, p.a, a); !r) return std::move(r).error();
-    if (auto r = session.write(tensor_kind::parameter, p.b, b); !r) return std::move(r).error();
+    if (auto r = detail::write_own_pieces(session, p.a, a); !r) return std::move(r).error();
+    if (auto r = detail::write_own_pieces(session, p.b, b); !r) return std::move(r).error();
   }
   return std::size_t(std::count(used.begin(), used.end(), true));
 }

@@ -5,6 +5,8 @@ import os
 import re
 import signal
 import socket
+import statistics
+import struct
 import subprocess
 
 from program import ENVIRONMENT, main
@@ -170,7 +172,44 @@ def test_a_model_of_a_folder_is_trained_on_several_devices(f):
     for a, b in zip(log["one"], log["two"]):
         assert abs(a - b) <= 3e-2 * b, log
     f.train("--devices", "2", "--tensor", "2", "--save-hf", "more").refused(2, "flag --save-hf", "data 1, tensor 2", "--devices 1")
-    f.run("train", "--from", "model", "--devices", "2", "--lora", "2", "--text", "text").refused(2, "flag --lora", "one device")
+
+
+def tensors(file):
+    """The numbers of a safetensors file by name."""
+    size = int.from_bytes(file[:8], "little")
+    header = json.loads(file[8:8 + size])
+    header.pop("__metadata__", None)
+    return {name: struct.unpack(f"<{(t['data_offsets'][1] - t['data_offsets'][0]) // 4}f", file[8 + size:][slice(*t["data_offsets"])]) for name, t in header.items()}
+
+
+def test_adapters_are_trained_on_several_devices_and_saved_whole(f):
+    f.train(*RUN, "--save-hf", "model").succeeded()
+    lora = ["--from", "model", "--data", "char", "--text", "text", "--batch", "4", "--steps", "3", "--threads", "1", "--lora", "2", "--lora-targets", "all", "--learning-rate", "1e-2"]
+    close = 1e-4 if "PRECISION=f32" in f.run("info", "--version").out else 0.1
+    losses, saved = {}, {}
+    for name, mesh in {"one": [], "data": ["--devices", 2], "zero": ["--devices", 2, "--zero", 1], "tensor": ["--devices", 4, "--tensor", 2, "--zero", 1]}.items():
+        out = f.run("train", *lora, *mesh, "--json", name, "--save-adapters", f"{name}-adapters", "--checkpoint-dir", f"{name}-run").succeeded().out
+        assert "in adapters of rank 2" in out and f"saved {name}-adapters for peft" in out, out
+        losses[name] = [e[0] for e in figures(f, name) if e[0] is not None]
+        saved[name] = tensors(f.read(f"{name}-adapters/adapter_model.safetensors"))
+        assert f.read(f"{name}-adapters/adapter_config.json") == f.read("one-adapters/adapter_config.json")
+    assert losses["zero"] == losses["data"] and saved["zero"] == saved["data"]
+    for name in ("data", "tensor"):
+        for a, b in zip(losses["one"], losses[name]):
+            assert abs(a - b) <= close * b, losses
+        assert saved[name].keys() == saved["one"].keys() and len(saved["one"]) == 8
+        for tensor, numbers in saved["one"].items():
+            largest = max(map(abs, numbers))
+            assert largest > 0 and len(saved[name][tensor]) == len(numbers)
+            # Updates of AdamW have the sizes of the rate, whatever the gradient is: a sum near zero may round to the other side.
+            assert statistics.mean(abs(a - b) for a, b in zip(numbers, saved[name][tensor])) <= 10 * close * largest, (name, tensor)
+    # Adapters are read in pieces, and a run that goes on has the numbers of its checkpoint.
+    begun = {name: f.run("train", *lora[:2], *lora[2:-6], "--steps", "1", "--adapters", "tensor-adapters", *mesh, "--json", name).succeeded() and figures(f, name)[0][0]
+             for name, mesh in (("from-one", []), ("from-two", ["--devices", 2, "--tensor", 2]))}
+    assert abs(begun["from-one"] - begun["from-two"]) <= close * begun["from-one"], begun
+    f.run("train", *lora, "--devices", "2", "--tensor", "2", "--save-hf", "more").refused(2, "flag --save-hf", "data 1, tensor 2", "--devices 1")
+    out = f.run("train", *lora, "--devices", "2", "--save-hf", "merged").succeeded().out
+    assert "saved merged for transformers" in out, out
 
 
 def test_the_smoke_test_of_tensor_parallelism_passes_on_threads_and_processes(f):
