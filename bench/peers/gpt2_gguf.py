@@ -1,7 +1,7 @@
 """Writes a GPT-2 124M of random weights as GGUF files for llama.cpp: gpt2_gguf.py FOLDER [LLAMA_QUANTIZE].
 
 Needs numpy and the package gguf (pip install gguf, or PYTHONPATH=llama.cpp/gguf-py). FOLDER gets gpt2-f32.gguf and, with the path of llama-quantize,
-gpt2-bf16.gguf, gpt2-q8_0.gguf and gpt2-q4_0.gguf ("pure": the head is in 4 bits, too, as here). The files have no tokenizer: llama-bench needs none.
+gpt2-bf16.gguf, gpt2-f16.gguf, gpt2-q8_0.gguf and gpt2-q4_0.gguf ("pure": the head is in 4 bits, too, as here). The files have no tokenizer: llama-bench needs none.
 """
 import pathlib
 import subprocess
@@ -56,7 +56,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     f32 = folder / "gpt2-f32.gguf"
     write(f32)
-    for kind in ("bf16", "q8_0", "q4_0") if len(sys.argv) == 3 else ():
+    for kind in ("bf16", "f16", "q8_0", "q4_0") if len(sys.argv) == 3 else ():
         subprocess.run([sys.argv[2], "--pure", str(f32), str(folder / f"gpt2-{kind}.gguf"), kind.upper()], check=True)
 
 
