@@ -100,7 +100,7 @@ if(NOT isotope_option_SANITIZE)
   add_library(isotope_all_headers OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/all_headers.cpp)
   isotope_program_libraries(isotope_all_headers)
   add_test(NAME headers.together COMMAND ${check_header} ${CMAKE_CURRENT_BINARY_DIR}/all_headers.cpp)
-  set_tests_properties(headers.together PROPERTIES LABELS headers TIMEOUT 120)
+  set_tests_properties(headers.together PROPERTIES LABELS headers TIMEOUT 600)
   add_test(NAME headers.no_exceptions COMMAND ${CMAKE_CXX_COMPILER} ${consumer_flags} ${warning_flags} -fno-exceptions -fno-rtti -S -o /dev/null
                                               ${CMAKE_CURRENT_SOURCE_DIR}/extend/no_exceptions.cpp)
   set_tests_properties(headers.no_exceptions PROPERTIES LABELS headers TIMEOUT 120)
