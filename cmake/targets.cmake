@@ -68,11 +68,23 @@ function(isotope_backend_libraries target)
   endforeach()
 endfunction()
 
-# isotope_program_libraries(<target>): links the packages that programs and tests may use, all with SYSTEM includes.
-function(isotope_program_libraries target)
-  isotope_backend_libraries(${target} ${isotope_precision})
+# isotope_backend_definitions(<target> <precision>...): says that these kernels are compiled apart, without linking them.
+function(isotope_backend_definitions target)
+  foreach(kernel_precision IN LISTS ARGN)
+    target_compile_definitions(${target} PRIVATE $<TARGET_PROPERTY:isotope_${isotope_host}_${kernel_precision},INTERFACE_COMPILE_DEFINITIONS>)
+  endforeach()
+endfunction()
+
+# isotope_program_packages(<target>): links the packages that programs and tests may use, all with SYSTEM includes.
+function(isotope_program_packages target)
   isotope_find(Eigen3)
   target_link_libraries(${target} PRIVATE isotope_own isotope_dep_Eigen3 isotope_io)
+endfunction()
+
+# isotope_program_libraries(<target>): links these packages and the compiled kernels of the build's precision.
+function(isotope_program_libraries target)
+  isotope_backend_libraries(${target} ${isotope_precision})
+  isotope_program_packages(${target})
 endfunction()
 
 # The header <isotope_build_facts.hpp>, which include/isotope/build_info.hpp includes if it exists, and the library isotope_build_facts with the version and
