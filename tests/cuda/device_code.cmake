@@ -13,8 +13,3 @@ add_test(NAME cuda.machine_code COMMAND ${ISOTOPE_PYTHON} -B ${CMAKE_CURRENT_LIS
                                         ${PROJECT_BINARY_DIR}/fatbins/isotope/fatbins ${cuobjdump})
 add_test(NAME cuda.machine_code_is_checked COMMAND ${ISOTOPE_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/machine_code_test.py)
 set_tests_properties(cuda.machine_code cuda.machine_code_is_checked PROPERTIES LABELS "cuda;machine_code" TIMEOUT 120 SKIP_RETURN_CODE 77)
-
-# The headers include compiled device code.
-if(TEST headers.together)
-  set_tests_properties(headers.together PROPERTIES LABELS "headers;cuda")
-endif()

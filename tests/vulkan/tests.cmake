@@ -11,9 +11,8 @@ target_link_libraries(vulkan_launch_size_test PRIVATE isotope_observed_shader_wo
 target_compile_definitions(vulkan_spirv_test PRIVATE ISOTOPE_SPIRV_VAL="${ISOTOPE_SPIRV_VAL}")
 
 # The headers include compiled shaders.
-if(TEST headers.together)
+if(TEST headers.of_vulkan)
   add_dependencies(tests_vulkan isotope_shaders)
-  set_tests_properties(headers.together PROPERTIES LABELS "headers;vulkan")
 endif()
 
 # Planted bugs, which nightly builds have. Code that records and submits kernels is also compiled from the mutated sources, and it gives each pipeline the mutant's number.
