@@ -1,8 +1,10 @@
 #pragma once
 /// Attention on matrix units: whether a step can run there, and its tiles. attention/matrix.glsl mirrors the sizes.
+#include <array>
+#include <string>
 #include <string_view>
 
-#include <isotope/kernels/vulkan/attention/heads.hpp>
+#include <isotope/kernels/vulkan/attention/work.hpp>
 
 namespace isotope::vulkan {
 
@@ -18,10 +20,10 @@ inline std::int64_t matrix_side(const device_limits& device, dtype t) {
 struct attention_matrix_tiles {
   std::int64_t subgroups, strips, columns, side;
 
-  std::int64_t rows() const { return subgroups * strips * side; }
+  constexpr std::int64_t rows() const { return subgroups * strips * side; }
   /// @param crossings  matrices of a strip that are in shared memory at a time
   /// @param row_values, column_values  floats beside each row and column
-  std::int64_t shared_bytes(std::int64_t D, std::int64_t crossings, std::int64_t row_values, std::int64_t column_values) const {
+  constexpr std::int64_t shared_bytes(std::int64_t D, std::int64_t crossings, std::int64_t row_values, std::int64_t column_values) const {
     const std::int64_t tiles = 2 * columns * (2 * D + 16), crossing = crossings * rows() * (2 * columns + 16);
     return tiles + crossing + 4 * (row_values * rows() + column_values * columns + side * side);
   }
@@ -44,17 +46,38 @@ inline std::string_view matrix_refusal(const attention_heads& h, const launch& l
   return {};
 }
 
-/// Returns the largest tiles of `wanted` that fit. It narrows tiles first, then takes fewer subgroups; it takes at most twice `rows` rows.
-inline attention_matrix_tiles fitting_tiles(attention_matrix_tiles t, const launch& l, std::int64_t rows, std::int64_t D,
-                                            std::int64_t crossings, std::int64_t row_values, std::int64_t column_values) {
-  const auto fits = [&] {
-    return t.shared_bytes(D, crossings, row_values, column_values) <= std::int64_t(l.device->shared_bytes) &&
-           t.subgroups * std::int64_t(l.device->subgroup) <= std::int64_t(l.device->invocations);
-  };
-  while (t.subgroups > 1 && t.rows() >= 2 * rows) t.subgroups /= 2;
-  while (!fits() && t.columns > 2 * t.side) t.columns /= 2;
-  while (!fits() && t.subgroups > 1) t.subgroups /= 2;
-  return t;
+/// Tiles in units of the device's matrices, as a variant of one of the three kernels. The gradient's kernels have one strip per subgroup.
+template <attention_part Part> struct attention_matrix_variant {
+  std::int64_t subgroups, strips, columns;
+  double speed;  // TFLOP/s of an H200 with heads of 64 elements
+
+  constexpr attention_matrix_tiles tiles(std::int64_t side) const { return {subgroups, strips, columns * side, side}; }
+  constexpr std::string_view unfit(const attention_work& w) const {
+    constexpr std::int64_t crossings = Part == attention_part::keys ? 2 : 1, column_values = crossings,
+                           row_values = Part == attention_part::y      ? 3
+                                        : Part == attention_part::keys ? 1
+                                                                       : 2;
+    if (tiles(w.side).shared_bytes(w.D, crossings, row_values, column_values) > std::int64_t(w.device->shared_bytes))
+      return "it takes more shared memory than a workgroup has";
+    if (subgroups * std::int64_t(w.device->subgroup) > std::int64_t(w.device->invocations))
+      return "its workgroups have more invocations than the device's";
+    return {};
+  }
+  /// Rows that a workgroup owns behind the last one of a head take as long as others.
+  constexpr attention_cost cost_of(const attention_work& w) const {
+    const std::int64_t own = tiles(w.side).rows();
+    return {w.seconds(double((w.rows + own - 1) / own * own), speed)};
+  }
+  std::string name(const attention_cost&) const {
+    return std::string(prefix_of(Part)) + std::to_string(subgroups) + " subgroups of " + std::to_string(strips) + " x " +
+           std::to_string(columns) + " matrices";
+  }
+};
+
+/// Returns the fastest tiles that fit; with one subgroup where none does.
+template <class Variants> attention_matrix_tiles fitting_tiles(const Variants& all, const attention_work& w, kernel_choices* considered) {
+  const auto c = choose_kernel(all, w, considered);
+  return c.variant == nullptr ? attention_matrix_tiles{1, 1, 2 * w.side, w.side} : c.variant->tiles(w.side);
 }
 
 }  // namespace isotope::vulkan

@@ -15,7 +15,8 @@ struct attention_portable {
 template <class P> struct kernel<op::attention, P, kernels::portable> {
   static void record(const launch& l, recording& r) {
     const auto h = attention_heads::forward(l);
-    if (!h.empty()) attention_portable::record(h, tiles_of(h, l, h.S), l, r);
+    if (!h.empty())
+      attention_portable::record(h, tiles_of<attention_part::y>(attention_work::of(h, l, attention_part::y), r.considered()), l, r);
   }
 };
 

@@ -12,7 +12,7 @@ namespace isotope::vulkan {
 template <class P> struct kernel<op::attention_cached, P, kernels::portable> {
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const op::cache_sizes size(s.in[1]);
-    return cached_parts(size.T).scratch(s.in[0][0] * s.constants<op::attention_cached>().heads, size.D);
+    return cached_parts(size.T, cached_parts::planned).scratch(s.in[0][0] * s.constants<op::attention_cached>().heads, size.D);
   }
 
   static void record(const launch& l, recording& r) {
@@ -51,7 +51,8 @@ template <class P> struct kernel<op::attention_cached, P, kernels::portable> {
     }
     const std::int64_t piece = wide ? whole : 4;
     if (size.B * size.T == 0 || portable::divide_up(size.D, piece) > workgroup) return false;
-    const cached_parts parts(size.T);
+    const auto* variant = choose_kernel(cached_variants, cached_problem{size.T, heads, size.D, l.scratch_bytes}, r.considered()).variant;
+    const cached_parts parts = variant->parts(size.T);
     const range sums(l.scratch, 4 * heads * parts.count * size.D);
     const range totals(l.scratch + std::uint64_t(sums.bytes()), 8 * heads * parts.count);
     const attention_cached_push push{q.at,

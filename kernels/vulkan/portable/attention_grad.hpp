@@ -52,8 +52,13 @@ template <class P> struct kernel<op::attention_grad, P, kernels::portable> {
     const auto h = attention_heads::gradient(l);
     if (h.B * h.G * h.D * (h.S + h.T) == 0) return;
     if (h.rows() > 0) attention_delta::record(h, l, r);
-    if (h.T > 0) attention_grad_portable::record_keys(h, tiles_of(h, l, h.T), l, r);
-    if (h.S > 0) attention_grad_portable::record_queries(h, tiles_of(h, l, h.S), l, r);
+    if (h.T > 0) attention_grad_portable::record_keys(h, tiles<attention_part::keys>(h, l, r), l, r);
+    if (h.S > 0) attention_grad_portable::record_queries(h, tiles<attention_part::queries>(h, l, r), l, r);
+  }
+
+ private:
+  template <attention_part Part> static const attention_tiles& tiles(const attention_heads& h, const launch& l, recording& r) {
+    return tiles_of<Part>(attention_work::of(h, l, Part), r.considered());
   }
 };
 
