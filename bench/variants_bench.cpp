@@ -1,7 +1,8 @@
-/// bench_variants [--rows N] [--random N] [--seconds S] [--no-library] [--all]: whether choose_kernel takes the fastest variant. The products of a training step of
-/// GPT-2 124M of N rows (4,096), then N products of random sizes (50): each runs as the library chooses, then with each variant that fits, and the
-/// line says how much longer the chosen one takes than the fastest. Times are the least of runs of a plan with this product alone, for S seconds (0.05)
-/// each, after as long a warm-up. --no-library: on cuda, without cuBLASLt, which takes products that have no epilogue. --all: every time of every variant.
+/// bench_variants [--op matmul|attention] [--rows N] [--random N] [--seconds S] [--no-library] [--all]: whether choose_kernel takes the fastest variant. The products
+/// of a training step of GPT-2 124M of N rows (4,096), then N products of random sizes (50); with `--op attention` its attention of up to 8 N tokens, the gradient and attention to 512
+/// cached positions. Each runs as the library chooses, then with each variant that fits, and the line says how much longer the chosen one takes than the
+/// fastest. Times are the least of runs of a plan with this step alone, for S seconds (0.05) each, after as long a warm-up; of a gradient without the
+/// forward step, which has a line of its own. --no-library: on cuda, without cuBLASLt, which takes products that have no epilogue. --all: every time of every variant.
 #include <isotope/isotope.hpp>
 #include <isotope/plan/dynamic.hpp>
 #include <isotope/selected.hpp>
@@ -16,6 +17,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace {
@@ -58,28 +60,82 @@ std::vector<product> random_products(int count) {
   return all;
 }
 
+/// Attention of sequences (B, S) with the heads of GPT-2 124M, or that and its gradient.
+struct attention_step {
+  std::int64_t B = 1, S = 1;
+  bool gradient = false;
+  static constexpr std::int64_t H = 12, C = 768;
+
+  template <iso::Machine M> constexpr iso::tensor<M> operator()(iso::scope<M> s) const {
+    const auto qkv = s.param("qkv", {B, S, 3 * C}, iso::init::normal(1));
+    const iso::op::attention_constants c{.heads = H, .kv_heads = H, .causal = true, .packed = true, .scale = 0.125};
+    const auto at = iso::place::current();
+    const auto y = iso::apply_op<iso::op::attention>(s.machine, {qkv.id}, c, at);
+    const auto row = [](iso::tensor<M> x) { return narrow(narrow(x, 0, 0, 1), 1, 0, 1); };  // the host gets one
+    if (!gradient) return row({s.machine, y.out[0]});
+    const auto dy = s.param("dy", {B, S, C}, iso::init::normal(1));
+    const auto dx = iso::apply_op<iso::op::attention_grad>(s.machine, {qkv.id, y.out[0], y.out[1], dy.id}, c, at);
+    return row({s.machine, dx.out[0]});
+  }
+  std::string text() const {
+    return std::string(gradient ? "gradient of attention " : "attention ") + std::to_string(B) + " x " + std::to_string(S);
+  }
+};
+/// Attention of B queries, each of its own sequence, to caches of 1,024 positions, of which 512 are filled.
+struct cached_step {
+  std::int64_t B = 1;
+
+  template <iso::Machine M> constexpr iso::tensor<M> operator()(iso::scope<M> s) const {
+    const auto q = s.param("q", {B, 768}, iso::init::normal(1));
+    const auto keys = s.state("keys", {B, 12, 1024, 64}), values = s.state("values", {B, 12, 1024, 64});
+    const auto sequence = s.input("sequence", {B}, iso::dtype::i32), position = s.input("position", {B}, iso::dtype::i32);
+    return narrow(attention_cached(q, keys, values, sequence, position, 12), 0, 0, 1);
+  }
+  std::string text() const { return "attention to 512 cached, rows " + std::to_string(B); }
+};
+
+/// What is measured: `model` with the sizes, and, of a gradient, the row that has the forward step alone.
+struct problem {
+  std::variant<product, attention_step, cached_step> model;
+  int before = -1;
+  std::string text() const {
+    return std::visit([](const auto& m) { return m.text(); }, model);
+  }
+};
+
+using variants = std::vector<iso::considered_variant>;
 struct found {
   double seconds = 0;
-  std::vector<iso::considered_variant> considered;
+  std::vector<variants> choices;  // of each step that has one
 };
-iso::result<found> run(const iso::device<target>& device, const product& p, double span) {
-  auto plan = iso::plan_inference<target>(p);
+iso::result<found> run(const iso::device<target>& device, const problem& p, double span) {
+  auto plan = std::visit([](const auto& m) { return iso::plan_inference<target>(m); }, p.model);
   if (!plan) return std::move(plan).error();
   auto s = device.load(*std::move(plan));
   if (!s) return std::move(s).error();
   s->initialize(1);
+  if (std::holds_alternative<cached_step>(p.model)) {
+    for (const char* label : {"sequence", "position"}) {
+      auto in = s->template input<std::int32_t>(label);
+      if (!in) return in.error();
+      for (std::size_t k = 0; k < in->size(); ++k) (*in)[k] = label[0] == 's' ? std::int32_t(k) : 511;
+    }
+  }
   found f;
   for (const auto& l : s->launches(iso::phase_always))
-    if (!l.considered.empty()) f.considered = l.considered;
+    if (!l.considered.empty()) f.choices.push_back(l.considered);
   const auto timed = [&](int times) -> iso::result<double> {
     const double began = bench::seconds();
     if (auto r = s->run_plan_times(0, times); !r) return r.error();
     return (bench::seconds() - began) / times;
   };
+  const auto first = timed(1);
+  if (!first) return first.error();
+  const int times = std::clamp(int(0.25 * span / std::max(*first, 1e-7)), 1, 32);
   for (int part = 0; part < 2; ++part) {  // the first warms up
     f.seconds = 1e9;
     for (const double end = bench::seconds() + span; bench::seconds() < end;) {
-      const auto t = timed(32);
+      const auto t = timed(times);
       if (!t) return t.error();
       f.seconds = std::min(f.seconds, *t);
     }
@@ -96,17 +152,21 @@ template <class Options> void ask_for([[maybe_unused]] Options& o, [[maybe_unuse
 }
 
 struct row {
-  product of;
+  problem of;
   found usual;
   std::map<std::string, double> seconds;  // by variant
 };
+/// Whether a row has this variant, and it fits.
+bool has(const variants& choice, const std::string& name) {
+  return std::any_of(choice.begin(), choice.end(), [&](const auto& v) { return v.unfit.empty() && tile_of(v.name) == name; });
+}
 }  // namespace
 
 int main(int argc, char** argv) {
   std::int64_t rows = 4096;
   int random = 50;
   double span = 0.05;
-  bool every = false;
+  bool every = false, attention = false;
   options o{.cache = std::getenv("ISOTOPE_CACHE") != nullptr ? std::getenv("ISOTOPE_CACHE") : ""};
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
@@ -115,6 +175,7 @@ int main(int argc, char** argv) {
     else if (word == "--random") random = std::atoi(value());
     else if (word == "--seconds") span = std::atof(value());
     else if (word == "--all") every = true;
+    else if (word == "--op") attention = std::string_view(value()) == "attention";
     else if (word != "--no-library") return std::fprintf(stderr, "bench_variants: no flag '%s'\n", argv[i]), 2;
     [word](auto& x) {
       if constexpr (requires { x.diagnose.no_library; })
@@ -122,8 +183,17 @@ int main(int argc, char** argv) {
     }(o);
   }
   std::vector<row> all;
-  for (const auto& p : products_of_gpt2(rows)) all.push_back({p, {}, {}});
-  for (const auto& p : random_products(random)) all.push_back({p, {}, {}});
+  if (attention) {
+    for (const auto& [B, S] : {std::pair{4, 1024}, {32, 1024}, {8, 128}}) {
+      if (B * S > 8 * rows) continue;
+      all.push_back({{attention_step{B, S}}, {}, {}});
+      all.push_back({{attention_step{B, S, true}, int(all.size()) - 1}, {}, {}});
+    }
+    for (const int B : {1, 8, 64}) all.push_back({{cached_step{B}}, {}, {}});
+  } else {
+    for (const auto& p : products_of_gpt2(rows)) all.push_back({{p}, {}, {}});
+    for (const auto& p : random_products(random)) all.push_back({{p}, {}, {}});
+  }
 
   std::vector<std::string> names;
   {
@@ -133,8 +203,9 @@ int main(int argc, char** argv) {
       auto f = run(*device, r.of, span);
       if (!f) return bench::fail("bench_variants", f.error());
       r.usual = *std::move(f);
-      for (const auto& v : r.usual.considered)
-        if (v.unfit.empty() && std::find(names.begin(), names.end(), tile_of(v.name)) == names.end()) names.push_back(tile_of(v.name));
+      for (const variants& choice : r.usual.choices)
+        for (const auto& v : choice)
+          if (v.unfit.empty() && std::find(names.begin(), names.end(), tile_of(v.name)) == names.end()) names.push_back(tile_of(v.name));
     }
   }
   for (const std::string& name : names) {
@@ -142,9 +213,7 @@ int main(int argc, char** argv) {
     auto device = iso::device<target>::open(o);
     if (!device) return bench::fail("bench_variants", device.error());
     for (row& r : all) {
-      const bool fits = std::any_of(r.usual.considered.begin(), r.usual.considered.end(),
-                                    [&](const auto& v) { return v.unfit.empty() && tile_of(v.name) == name; });
-      if (!fits) continue;
+      if (std::none_of(r.usual.choices.begin(), r.usual.choices.end(), [&](const variants& c) { return has(c, name); })) continue;
       const auto f = run(*device, r.of, span);
       if (!f) return bench::fail("bench_variants", f.error());
       r.seconds[name] = f->seconds;
@@ -153,22 +222,29 @@ int main(int argc, char** argv) {
   double worst = 1;
   int above = 0, counted = 0;
   for (const row& r : all) {
-    const auto chosen = std::find_if(r.usual.considered.begin(), r.usual.considered.end(), [](const auto& v) { return v.chosen; });
-    if (chosen == r.usual.considered.end()) {
-      std::printf("%-28s %9.2f us, no choice among variants\n", r.of.text().c_str(), 1e6 * r.usual.seconds);
-      continue;
+    const row* before = r.of.before < 0 ? nullptr : &all[std::size_t(r.of.before)];
+    const double less = before == nullptr ? 0 : before->usual.seconds;
+    if (r.usual.choices.empty())
+      std::printf("%-28s %9.2f us, no choice among variants\n", r.of.text().c_str(), 1e6 * (r.usual.seconds - less));
+    for (const variants& choice : r.usual.choices) {
+      if (before != nullptr && std::find(before->usual.choices.begin(), before->usual.choices.end(), choice) != before->usual.choices.end())
+        continue;
+      const auto chosen = std::find_if(choice.begin(), choice.end(), [](const auto& v) { return v.chosen; });
+      if (chosen == choice.end()) continue;
+      const std::pair<const std::string, double>* fastest = nullptr;
+      for (const auto& t : r.seconds)
+        if (has(choice, t.first) && (fastest == nullptr || t.second < fastest->second)) fastest = &t;
+      const double own = r.seconds.at(tile_of(chosen->name)) - less, best = fastest->second - less, ratio = own / best;
+      const auto count = std::count_if(choice.begin(), choice.end(), [](const auto& v) { return v.unfit.empty(); });
+      std::printf("%-28s %9.2f us by %s (predicted %.2f), the fastest of %d %9.2f us by %s: %.3f\n", r.of.text().c_str(), 1e6 * own,
+                  chosen->name.c_str(), 1e6 * chosen->seconds, int(count), 1e6 * best, fastest->first.c_str(), ratio);
+      for (const auto& v : choice)
+        if (const auto t = r.seconds.find(tile_of(v.name)); every && v.unfit.empty() && t != r.seconds.end())
+          std::printf("  %9.2f us, predicted %9.2f, by %s\n", 1e6 * (t->second - less), 1e6 * v.seconds, v.name.c_str());
+      ++counted, above += ratio > 1.03 ? 1 : 0, worst = std::max(worst, ratio);
     }
-    const auto fastest =
-        std::min_element(r.seconds.begin(), r.seconds.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    const double own = r.seconds.at(tile_of(chosen->name)), ratio = own / fastest->second;
-    std::printf("%-28s %9.2f us by %s (predicted %.2f), the fastest of %zu %9.2f us by %s: %.3f\n", r.of.text().c_str(), 1e6 * own,
-                chosen->name.c_str(), 1e6 * chosen->seconds, r.seconds.size(), 1e6 * fastest->second, fastest->first.c_str(), ratio);
-    for (const auto& v : r.usual.considered)
-      if (const auto t = r.seconds.find(tile_of(v.name)); every && t != r.seconds.end())
-        std::printf("  %9.2f us, predicted %9.2f, by %s\n", 1e6 * t->second, 1e6 * v.seconds, v.name.c_str());
-    ++counted, above += ratio > 1.03 ? 1 : 0, worst = std::max(worst, ratio);
   }
   std::printf(
-      "%d products with a choice: the chosen variant takes at most %.3f times as long as the fastest, and more than 1.03 times in %d\n",
+      "%d steps with a choice: the chosen variant takes at most %.3f times as long as the fastest, and more than 1.03 times in %d\n",
       counted, worst, above);
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <string>
 #include <string_view>
 
 #include <isotope/kernels/cuda/attention/cached.h>
@@ -13,17 +14,60 @@
 
 namespace isotope::cuda {
 
+/// What the choice of a variant depends on: not on the number of rows, so that the bits of a row do not depend on the others.
+struct cached_problem {
+  std::int64_t T = 0, heads = 1, groups = 1, chunk = 64;  // positions; query heads, key-value heads; positions that a block reads at once
+  std::int64_t part_bytes = 0, room = 0;                  // scratch memory of one part of all rows, and what there is
+  std::string_view copies{};                              // why blocks that copy do not take the operands; empty: they do
+};
+
+struct cached_cost {
+  double seconds = 0;
+};
+
+/// How a query's positions are read: by blocks that walk over rows and heads and copy (cached_copies.cuh), or by a block for `queries` query heads of a key-value
+/// head, of which `splits` divide the positions.
+struct cached_variant {
+  bool copies;
+  std::int64_t queries, splits;
+
+  constexpr std::string_view unfit(const cached_problem& p) const {
+    if (copies && !p.copies.empty()) return p.copies;
+    if (queries > 1 && p.heads == p.groups) return "every key-value head has one query head";
+    if (splits > 1 && splits / 2 * p.chunk >= p.T) return "there are too few positions to divide";
+    if (splits > 1 && splits * p.part_bytes > p.room) return "its parts need more scratch memory than was planned";
+    return {};
+  }
+  /// Blocks of a cluster take 2 us to exchange their sums. With them 1,025 positions take less time than by one block, 1,024 do not. Blocks that copy take 26.4 us for
+  /// 512 positions of 64 rows on an H200 where others take 34.2. Blocks of fewer query heads read the positions as often as there are more of them.
+  constexpr cached_cost cost_of(const cached_problem& p) const {
+    constexpr double exchange = 2e-6, position = exchange / (1024.5 * 7 / 8), uncopied = 34.2 / 26.4;
+    const std::int64_t repeats = p.heads / p.groups, least = (repeats + most_queries - 1) / most_queries;
+    const double reads = double((repeats + queries - 1) / queries) / double(least);
+    const double slower = splits == 1 && !copies && p.copies.empty() ? uncopied : 1;
+    return {double(p.T) * position * reads * slower / double(splits) + (splits > 1 ? exchange : 0)};
+  }
+  std::string name(const cached_cost&) const {
+    const auto count = [](std::int64_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); };
+    return "cached attention: " + (copies ? std::string("copies") : "blocks of " + count(queries, "head") + ", " + count(splits, "part"));
+  }
+  static constexpr std::int64_t most_queries = 4;
+};
+inline constexpr std::array<cached_variant, 9> cached_variants{
+    {{true, 1, 1}, {false, 1, 1}, {false, 4, 1}, {false, 1, 8}, {false, 4, 8}, {false, 1, 4}, {false, 4, 4}, {false, 1, 2}, {false, 4, 2}}};
+
 struct cached_attention {
   /// Instances of a kernel for 4, 8, 16 and 32 threads of a position, of 16 bytes each, and for 1 and 4 query heads of a block.
   struct functions {
     std::array<std::array<std::string_view, 2>, 4> f32, bf16;
-    std::array<std::string_view, 4> copies{};  // of by_copies()
+    std::array<std::string_view, 4> copies{};  // empty: there are none
   };
-  static constexpr std::int64_t most_queries = 4, most_rows = 65535;
+  static constexpr std::int64_t most_splits = 8, most_rows = 65535;
 
   const view &q, &keys, &values, &sequence, &position, &y;
   std::int64_t heads, window, N, G, T, D, lanes;
   double scale;
+  cached_variant variant{false, 1, 1};
 
   explicit cached_attention(const launch& l)
       : q(l.in[0]), keys(l.in[1]), values(l.in[2]), sequence(l.in[3]), position(l.in[4]), y(l.out[0]) {
@@ -42,24 +86,31 @@ struct cached_attention {
     if (D % run != 0) return "rows of a head are not whole vectors";
     if (lanes > 32) return "a head is too large";
     if (q.strides[0] % run != 0 || q.at % 16 != 0 || keys.at % 16 != 0 || values.at % 16 != 0) return "rows are not aligned";
-    if (T >= most / 2 || keys.dims[0] >= most || N > most_rows || heads * splits() >= most || N * heads >= most)
+    if (T >= most / 2 || keys.dims[0] >= most || N > most_rows || heads * most_splits >= most || N * heads >= most)
       return "a size is too large for 32 bits";
     return {};
   }
   std::string_view function(const functions& f) const {
     const std::size_t k = lanes <= 4 ? 0 : lanes <= 8 ? 1 : lanes <= 16 ? 2 : 3;
-    if (by_copies() && !f.copies[k].empty()) return f.copies[k];
-    return (keys.type == dtype::f32 ? f.f32 : f.bf16)[k][queries() == 1 ? 0 : 1];
+    if (variant.copies) return f.copies[k];
+    return (keys.type == dtype::f32 ? f.f32 : f.bf16)[k][variant.queries == 1 ? 0 : 1];
   }
-  /// Whether few blocks walk over rows and heads (cached_copies.cuh): where a block has one query head and all positions. Like splits, it does not depend on the
-  /// number of rows.
-  bool by_copies() const { return keys.type == dtype::bf16 && queries() == 1 && splits() == 1; }
+  /// Takes the fastest variant. @param copies  whether there are blocks that copy
+  /// @param room  bytes of scratch memory for parts; -1: blocks exchange them
+  void choose(bool copies, std::int64_t room, kernel_choices* considered) {
+    cached_problem p{.T = T, .heads = heads, .groups = G, .chunk = gpu::cached_threads / lanes};
+    if (room >= 0) p.part_bytes = 4 * N * heads * (D + 2), p.room = room;
+    p.copies = !copies                    ? "it is for Hopper"
+               : keys.type != dtype::bf16 ? "it takes only bf16"
+               : heads != G               ? "several query heads share a key-value head"
+                                          : "";
+    if (const auto* v = choose_kernel(cached_variants, p, considered).variant) variant = *v;
+  }
   grid walking_blocks(std::int64_t multiprocessors) const {
     return per_block(std::min(N * G, gpu::copied_blocks * multiprocessors), gpu::copied_threads,
                      gpu::copied_fixed_bytes + lanes * gpu::copied_bytes_of_lane);
   }
-  std::int64_t queries() const { return heads == G ? 1 : most_queries; }  // of a block
-  std::int64_t splits() const { return splits_of(T, D, size_of(keys.type)); }
+  std::int64_t splits() const { return variant.splits; }
   grid blocks() const {
     grid g = per_block(G * query_blocks() * splits(), gpu::cached_threads);
     g.y = std::uint32_t(N);
@@ -95,18 +146,15 @@ struct cached_attention {
     while (16 * n < D * bytes) n *= 2;
     return n;
   }
-  /// Into how many parts the positions of a query are divided. It depends on the cache alone, so that results do not depend on the number of rows. A block alone
-  /// is faster up to 1,024 positions: blocks of a cluster take 2 us to exchange their sums.
-  static constexpr std::int64_t splits_of(std::int64_t T, std::int64_t D, std::int64_t bytes) {
-    constexpr std::int64_t most = 8, long_from = 1025;
-    const std::int64_t chunk = gpu::cached_threads / lanes_of(D, bytes);
-    std::int64_t n = 1;
-    while (T >= long_from && n < most && n * chunk < T) n *= 2;
-    return n;
+  /// How many parts of a query's positions scratch memory is planned for: as many as are chosen.
+  static constexpr std::int64_t planned_splits(std::int64_t T, std::int64_t D, std::int64_t bytes) {
+    const cached_problem p{.T = T, .chunk = gpu::cached_threads / lanes_of(D, bytes), .copies = "it is for Hopper"};
+    const auto* v = choose_kernel(cached_variants, p).variant;
+    return v == nullptr ? 1 : v->splits;
   }
 
  private:
-  std::int64_t query_blocks() const { return (heads / G + queries() - 1) / queries(); }
+  std::int64_t query_blocks() const { return (heads / G + variant.queries - 1) / variant.queries; }
 };
 
 }  // namespace isotope::cuda

@@ -10,7 +10,7 @@ template <GpuPrecision P> struct kernel<op::attention_cached, P, kernels::native
   using below = kernel<op::attention_cached, P, kernels::portable>;
   static constexpr std::int64_t scratch(const step_shapes& s) { return below::scratch(s); }
   static void record(const launch& l, recording& r) {
-    const cached_attention c(l);
+    cached_attention c(l);
     if (c.N == 0) return;
     auto why = c.obstacle();
     if (why.empty() && l.device->compute != 90) why = "the device does not have the instructions of compute capability 9.0";
@@ -19,13 +19,14 @@ template <GpuPrecision P> struct kernel<op::attention_cached, P, kernels::native
       enter_set(r, kernels::portable::name, why);
       return below::record(l, r);
     }
-    grid blocks = c.by_copies() ? c.walking_blocks(l.device->multiprocessors) : c.blocks();
+    c.choose(true, -1, r.considered());
+    grid blocks = c.variant.copies ? c.walking_blocks(l.device->multiprocessors) : c.blocks();
     blocks.cluster = std::uint32_t(c.splits());
     auto& d = r.add(fatbins::attention_cached_hopper, c.function(functions), c.arguments(), blocks,
                     {c.q, c.keys, c.values, c.sequence, c.position}, {c.y});
     d.starts_early = true;
     d.early = {c.sequence, c.position};
-    if (c.by_copies()) d.early.insert(d.early.end(), {c.keys, c.values});
+    if (c.variant.copies) d.early.insert(d.early.end(), {c.keys, c.values});
   }
 
  private:

@@ -10,54 +10,66 @@
 
 namespace isotope::cuda {
 
+/// Makes the variants from the tiles that device code was compiled for.
+struct attention_grad_native_tiles {
+  using variant = attention_variant<true>;
+
+  template <int D>
+  static constexpr variant of_tensor_cores(std::string_view queries, std::string_view queries_dropout, std::string_view keys,
+                                           std::string_view keys_dropout) {
+    constexpr auto q = gpu::queries_tile<D>::value, k = gpu::keys_tile<D>::value;
+    return {attention_kind::tensor_cores,
+            D,
+            {queries, queries_dropout, q.rows(), q.threads(), q.gradient_bytes()},
+            {keys, keys_dropout, k.rows(), k.threads(), k.gradient_bytes()},
+            250};
+  }
+  static constexpr variant of_warpgroups() {
+    constexpr auto q = gpu::hopper_queries_tile, k = gpu::hopper_keys_tile;
+    return {attention_kind::warpgroups,
+            gpu::attention_hopper_tile::D,
+            {"attention_grad_queries_hopper_64", "attention_grad_queries_hopper_64_dropout", q.rows(), q.threads(), q.gradient_bytes()},
+            {"attention_grad_keys_hopper_64", "attention_grad_keys_hopper_64_dropout", k.rows(), k.threads(), k.gradient_bytes()},
+            340};
+  }
+};
+
+struct attention_grad_native : attention_grad_native_tiles {
+  static constexpr auto variants =
+      both(std::array<variant, 6>{of_warpgroups(),
+                                  of_tensor_cores<32>("attention_grad_queries_mma_32", "attention_grad_queries_mma_32_dropout",
+                                                      "attention_grad_keys_mma_32", "attention_grad_keys_mma_32_dropout"),
+                                  of_tensor_cores<64>("attention_grad_queries_mma_64", "attention_grad_queries_mma_64_dropout",
+                                                      "attention_grad_keys_mma_64", "attention_grad_keys_mma_64_dropout"),
+                                  of_tensor_cores<80>("attention_grad_queries_mma_80", "attention_grad_queries_mma_80_dropout",
+                                                      "attention_grad_keys_mma_80", "attention_grad_keys_mma_80_dropout"),
+                                  of_tensor_cores<96>("attention_grad_queries_mma_96", "attention_grad_queries_mma_96_dropout",
+                                                      "attention_grad_keys_mma_96", "attention_grad_keys_mma_96_dropout"),
+                                  of_tensor_cores<128>("attention_grad_queries_mma_128", "attention_grad_queries_mma_128_dropout",
+                                                       "attention_grad_keys_mma_128", "attention_grad_keys_mma_128_dropout")},
+           attention_grad_portable::variants);
+};
+
 template <class P> struct kernel<op::attention_grad, P, kernels::native> {
   static constexpr bool counts_all_elements = true;
   static constexpr std::int64_t scratch(const step_shapes& s) { return attention_heads::scratch(s); }
 
   static void record(const launch& l, recording& r) {
     const auto h = attention_heads::gradient(l);
-    const auto &queries = fitting_kernel(query_functions, h), &keys = fitting_kernel(key_functions, h);
-    auto why = tensor_core_refusal(h, l, std::max(queries.tile.gradient_bytes(), keys.tile.gradient_bytes()));
-    if (why.empty() && !(fatbins::attention_grad_queries_mma.there() && fatbins::attention_grad_keys_mma.there()))
-      why = "this build has no code for tensor cores";
-    if (why.empty() && h.empty()) why = "there are no queries";
-    if (!why.empty()) {
-      enter_set(r, kernels::portable::name, why);
+    if (h.empty()) {
+      enter_set(r, kernels::portable::name, "there are no queries");
       return kernel<op::attention_grad, P, kernels::portable>::record(l, r);
     }
-    auto reads = h.gradient_reads(l);
-    const bool hopper = attention_hopper::takes(h, l);
-    const std::vector<range> first_writes{l.out[0], h.delta()};
-    auto& first =
-        hopper ? attention_hopper::record_queries(h, r, reads, first_writes)
-               : record(fatbins::attention_grad_queries_mma, queries, h, h.query_blocks(queries.tile.rows()), r, reads, first_writes);
-    first.matrices = "bf16";
-    reads.push_back(h.delta());
-    auto& second = hopper ? attention_hopper::record_keys(h, r, reads, h.keys_written(l))
-                          : record(fatbins::attention_grad_keys_mma, keys, h, h.key_blocks(keys.tile.rows()), r, reads, h.keys_written(l));
-    second.matrices = "bf16";
+    const auto w = with_tensor_cores(attention_work::of(h, l, true), h, l,
+                                     fatbins::attention_grad_queries_mma.there() && fatbins::attention_grad_keys_mma.there());
+    const auto* v = choose_kernel(attention_grad_native::variants, w, r.considered()).variant;
+    if (v == nullptr || !on_tensor_cores(*v)) enter_set(r, kernels::portable::name, portable_reason(attention_grad_native::variants, w));
+    if (v == nullptr) return kernel<op::attention_grad, P, kernels::portable>::record(l, r);
+    if (!on_tensor_cores(*v)) return attention_grad_portable::record(*v, h, l, r);
+    const bool hopper = v->kind == attention_kind::warpgroups;
+    attention_grad_portable::record(*v, hopper ? fatbins::attention_grad_hopper : fatbins::attention_grad_queries_mma,
+                                    hopper ? fatbins::attention_grad_hopper : fatbins::attention_grad_keys_mma, h, l, r, "bf16");
   }
-
- private:
-  static dispatch& record(const device_code& code, const attention_mma_kernel& k, const attention_heads& h, std::int64_t blocks,
-                          recording& r, const std::vector<range>& reads, const std::vector<range>& writes) {
-    return r.add(code, k.function(h), h.arguments, per_block(blocks, std::uint32_t(k.tile.threads()), k.tile.gradient_bytes()), reads,
-                 writes);
-  }
-  static constexpr attention_mma_kernels query_functions{{
-      {"attention_grad_queries_mma_32", "attention_grad_queries_mma_32_dropout", gpu::queries_tile<32>::value},
-      {"attention_grad_queries_mma_64", "attention_grad_queries_mma_64_dropout", gpu::queries_tile<64>::value},
-      {"attention_grad_queries_mma_80", "attention_grad_queries_mma_80_dropout", gpu::queries_tile<80>::value},
-      {"attention_grad_queries_mma_96", "attention_grad_queries_mma_96_dropout", gpu::queries_tile<96>::value},
-      {"attention_grad_queries_mma_128", "attention_grad_queries_mma_128_dropout", gpu::queries_tile<128>::value},
-  }};
-  static constexpr attention_mma_kernels key_functions{{
-      {"attention_grad_keys_mma_32", "attention_grad_keys_mma_32_dropout", gpu::keys_tile<32>::value},
-      {"attention_grad_keys_mma_64", "attention_grad_keys_mma_64_dropout", gpu::keys_tile<64>::value},
-      {"attention_grad_keys_mma_80", "attention_grad_keys_mma_80_dropout", gpu::keys_tile<80>::value},
-      {"attention_grad_keys_mma_96", "attention_grad_keys_mma_96_dropout", gpu::keys_tile<96>::value},
-      {"attention_grad_keys_mma_128", "attention_grad_keys_mma_128_dropout", gpu::keys_tile<128>::value},
-  }};
 };
 
 }  // namespace isotope::cuda

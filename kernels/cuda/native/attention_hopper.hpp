@@ -1,40 +1,36 @@
 #pragma once
-/// Attention by products of warpgroups: whether a step runs so, and its launches.
+/// Whether a step of attention runs by products of warps or of warpgroups on tensor cores.
 #include <string_view>
 
 #include <isotope/fatbins/attention_grad_hopper.hpp>
 #include <isotope/fatbins/attention_hopper.hpp>
-#include <isotope/kernels/cuda/attention/heads.hpp>
+#include <isotope/kernels/cuda/attention/variants.hpp>
 
+#include "attention_mma.hpp"
 #include "attention_tiles.h"
 
 namespace isotope::cuda {
 
-/// For steps that the kernels of attention_mma.hpp take.
-struct attention_hopper {
-  static constexpr gpu::attention_hopper_tile forward = gpu::hopper_forward_tile, queries = gpu::hopper_queries_tile,
-                                              keys = gpu::hopper_keys_tile;
-
-  static bool takes(const attention_heads& h, const launch& l) {
-    return h.D == gpu::attention_hopper_tile::D && l.device->hopper() && fatbins::attention_hopper.there() &&
-           fatbins::attention_grad_hopper.there();
-  }
-  static dispatch& record_forward(const attention_heads& h, const launch& l, recording& r) {
-    return r.add(fatbins::attention_hopper, h.dropped() ? "attention_hopper_64_dropout" : "attention_hopper_64", h.arguments,
-                 per_block(h.query_blocks(forward.rows()), std::uint32_t(forward.threads()), forward.forward_bytes()), h.reads(l),
-                 {l.out[0], l.out[1]});
-  }
-  static dispatch& record_queries(const attention_heads& h, recording& r, std::vector<range> reads, std::vector<range> writes) {
-    return r.add(fatbins::attention_grad_hopper,
-                 h.dropped() ? "attention_grad_queries_hopper_64_dropout" : "attention_grad_queries_hopper_64", h.arguments,
-                 per_block(h.query_blocks(queries.rows()), std::uint32_t(queries.threads()), queries.gradient_bytes()), std::move(reads),
-                 std::move(writes));
-  }
-  static dispatch& record_keys(const attention_heads& h, recording& r, std::vector<range> reads, std::vector<range> writes) {
-    return r.add(fatbins::attention_grad_hopper, h.dropped() ? "attention_grad_keys_hopper_64_dropout" : "attention_grad_keys_hopper_64",
-                 h.arguments, per_block(h.key_blocks(keys.rows()), std::uint32_t(keys.threads()), keys.gradient_bytes()), std::move(reads),
-                 std::move(writes));
-  }
-};
+/// Returns the work with the reasons why tensor cores do not take it. @param there  whether this build has code for the products of warps
+inline attention_work with_tensor_cores(attention_work w, const attention_heads& h, const launch& l, bool there) {
+  auto why = tensor_core_refusal(h, l, 0);
+  auto& warpgroups = w.refusal(attention_kind::warpgroups) = why;
+  if (why.empty() && !there) why = "this build has no code for tensor cores";
+  w.refusal(attention_kind::tensor_cores) = why;
+  if (warpgroups.empty() && !l.device->hopper()) warpgroups = "the device does not have the instructions of compute capability 9.0";
+  if (warpgroups.empty() && !(fatbins::attention_hopper.there() && fatbins::attention_grad_hopper.there()))
+    warpgroups = "this build has no code for Hopper";
+  return w;
+}
+template <bool Gradient> bool on_tensor_cores(const attention_variant<Gradient>& v) {
+  return v.kind == attention_kind::warpgroups || v.kind == attention_kind::tensor_cores;
+}
+/// Returns why a step runs on no tensor cores.
+template <class Variants> std::string_view portable_reason(const Variants& all, const attention_work& w) {
+  if (const auto why = w.refusal(attention_kind::tensor_cores); !why.empty()) return why;
+  for (const auto& v : all)
+    if (on_tensor_cores(v) && v.unfit(w).empty()) return "a portable kernel was asked for, or is faster by estimate";
+  return "the device has too little shared memory";
+}
 
 }  // namespace isotope::cuda

@@ -11,14 +11,15 @@ template <GpuPrecision P> struct kernel<op::attention_cached, P, kernels::portab
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const std::int64_t T = s.in[1][2], D = s.in[1][3];
     std::int64_t parts = 0;
-    for (const std::int64_t bytes : {2, 4}) parts = std::max(parts, cached_attention::splits_of(T, D, bytes));
+    for (const std::int64_t bytes : {2, 4}) parts = std::max(parts, cached_attention::planned_splits(T, D, bytes));
     if (parts == 1) return 0;
     return 4 * (s.in[0].count() / D) * parts * (D + 2);
   }
   static void record(const launch& l, recording& r) {
-    const cached_attention c(l);
+    cached_attention c(l);
     if (c.N == 0) return;
     if (const auto why = c.obstacle(); !why.empty()) return portable::fall_through<op::attention_cached, P>(l, r, why);
+    c.choose(false, l.scratch_bytes, r.considered());
     const std::int64_t heads = c.N * c.heads, splits = c.splits();
     const range parts(l.scratch, 4 * heads * splits * (c.D + 2));
     gpu::cached_heads a = c.arguments();

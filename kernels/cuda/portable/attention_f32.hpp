@@ -28,10 +28,5 @@ template <class Heads> bool takes_f32_tiles(const Heads& h, const launch& l, std
   return h.D <= gpu::attention_f32_sizes[std::size(gpu::attention_f32_sizes) - 1] && h.all_of(dtype::f32) && h.aligned(4) &&
          shared_bytes <= l.device->shared_bytes;
 }
-/// Whether these kernels take a step. Few rows leave most warps of a block without work: then the other kernels are faster.
-inline bool fits_f32_tiles(const attention_heads& h, const launch& l, std::int64_t shared_bytes) {
-  constexpr std::int64_t fewest_rows = 33;
-  return h.S >= fewest_rows && h.T >= fewest_rows && takes_f32_tiles(h, l, shared_bytes);
-}
 
 }  // namespace isotope::cuda
