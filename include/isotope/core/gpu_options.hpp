@@ -20,10 +20,8 @@ struct gpu_diagnostics : diagnostics {
   bool no_auto_wide = false;            // round activations regardless of the weight's oscillation
   bool force_wide = false;              // never round activations
   std::int64_t chunk_bytes = 0;         // largest single allocation; 0: the device's own limit
-  std::string variant =
-      {};  // kernels that have a variant whose name begins so take it (plan/choose_kernel.hpp); empty: the fastest by estimate
-  std::int32_t launch_size = -1;   // invocations per workgroup where a kernel allows any number; -1: the kernel's own choice
-  std::int32_t drop_barrier = -1;  // leave out the barrier of this index, to test that checks notice; -1: none
+  std::int32_t launch_size = -1;        // invocations per workgroup where a kernel allows any number; -1: the kernel's own choice
+  std::int32_t drop_barrier = -1;       // leave out the barrier of this index, to test that checks notice; -1: none
 };
 using gpu_options = basic_device_options<gpu_diagnostics>;
 

@@ -8,6 +8,7 @@
 #include <isotope/kernels/cpu/native/gemm/a8_panel.hpp>
 #include <isotope/kernels/cpu/native/gemm/a8_tile_gemm.hpp>
 #include <isotope/kernels/cpu/native/gemm/block_gemv.hpp>
+#include <isotope/kernels/cpu/native/gemm/choice.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_columns.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_rows.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemv.hpp>
@@ -83,17 +84,30 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
 
   static void run(const launch& l) {
     if (l.out[0].dims.count() == 0) return;
-    if constexpr (per_step == 2)
-      if (l.in[0].type == dtype::bf16 && l.in[1].type == dtype::bf16) {
-        if constexpr (tiles)
-          if (Unit::permitted()) return make<unit_operands<Unit>>(l);
-        if constexpr (pairs)
-          if (Pairs::fast() || l.constants<op::matmul>().packed) return make<pair_operands>(l);
-      }
-    make<f32_operands>(l);
+    with_operands(l, [&]<class Operands>(std::type_identity<Operands>) { make<Operands>(l); });
+  }
+  /// Makes the choice of `run` among variants, if it has one.
+  static void consider(const launch& l) {
+    const auto c = l.constants<op::matmul>();
+    if (l.out[0].dims.count() == 0 || c.a8 || c.packed || in_blocks(l.in[1].type)) return;
+    with_operands(l, [&]<class Operands>(std::type_identity<Operands>) { choose<Operands>(l, portable::matmul_shape(l)); });
   }
 
  private:
+  template <class F> static void with_operands(const launch& l, const F& f) {
+    if constexpr (per_step == 2)
+      if (l.in[0].type == dtype::bf16 && l.in[1].type == dtype::bf16) {
+        if constexpr (tiles)
+          if (Unit::permitted()) return f(std::type_identity<unit_operands<Unit>>{});
+        if constexpr (pairs)
+          if (Pairs::fast() || l.constants<op::matmul>().packed) return f(std::type_identity<pair_operands>{});
+      }
+    f(std::type_identity<f32_operands>{});
+  }
+  template <class Operands> static const product_variant& choose(const launch& l, const portable::matmul_shape& s) {
+    const product_problem p{&s, Operands::per_step, size_of(l.in[1].type), l.constants<op::matmul>().batch_invariant};
+    return *choose_kernel(product_variants, p, l.choices).variant;
+  }
   static constexpr const portable::a8_panels& rounded_panels() {
     if constexpr (config::has_byte_products) return a8_panels;
     else return portable::plain_a8_panels;
@@ -123,22 +137,13 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
       }
     } else if (Operands::keeps && l.constants<op::matmul>().packed) {
       gemm_by_columns<Operands>(l, s, finish, packed, waiting).run();
-    } else if (gemv::takes(s) && !l.constants<op::matmul>().batch_invariant) {  // it adds up in another order than the others
-      gemv(l, s, finish, packed).run();
-    } else if (s.b_k == 1 && s.b_col != 1) {
-      gemm_by_rows<Operands>(l, s, finish, packs_left<Operands>(s), packed, waiting).run();
-    } else if (by_columns(s.M, s.N)) {
-      gemm_by_columns<Operands>(l, s, finish, packed, waiting).run();
     } else {
-      gemm_by_rows<Operands>(l, s, finish, false, packed, waiting).run();
+      using enum product_variant::algorithm;
+      const product_variant& v = choose<Operands>(l, s);
+      if (v.how == gemv) native::gemv(l, s, finish, packed).run(v.task_bytes);
+      else if (v.how == by_columns) gemm_by_columns<Operands>(l, s, finish, packed, waiting).run();
+      else gemm_by_rows<Operands>(l, s, finish, v.how == pack_left, packed, waiting).run();
     }
-  }
-  /// Whether a product with the transpose of a matrix packs its left operand, and transposes the result, or packs the matrix. Transposing an element of a result
-  /// costs twice as much as packing an element of an operand in f32 (a Xeon); in pairs and tiles packing one of the matrix costs three times as much as either.
-  template <class Operands> static constexpr bool packs_left(const portable::matmul_shape& s) {
-    const std::int64_t k = s.K / Operands::per_step;
-    if constexpr (Operands::per_step == 1) return s.M * (k + 2 * s.N) < s.N * k;
-    else return s.M * (k + s.N) < 3 * s.N * k;
   }
   static constexpr bool by_columns(std::int64_t M, std::int64_t N) { return M < N && M <= 2 * blocking::block_rows; }
 };

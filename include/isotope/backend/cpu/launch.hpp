@@ -9,6 +9,7 @@
 #include "../../core/precision.hpp"
 #include "../../core/step.hpp"
 #include "../../core/target.hpp"
+#include "../../plan/choose_kernel.hpp"
 
 namespace isotope::cpu {
 
@@ -75,6 +76,7 @@ struct launch {
   int summed = -1;                    // the output whose column sums are asked for (kernel_info::column_sums); -1: none are
   collective_run* ranks = nullptr;    // for collectives; null: there is one rank
   const view* column_sums = nullptr;  // where they go; `out` is without them
+  kernel_choices* choices = nullptr;  // of a kernel that chooses among variants: what is asked for and considered; null: nobody asks
 
   /// The attributes of the launch as the constants of Op.
   template <class Op> auto constants() const { return Op::constants::of(*attr); }
@@ -82,7 +84,7 @@ struct launch {
 
 /// The kernel of Op in precision P of a kernel set. A kernel op's specialisation has `static void run(const launch&)`; an element-wise
 /// op's has `static void block(const void* const* in, void* out, std::int64_t n, double scalar)`. Optional: `tile`, a tile_function with
-/// the same results, bit for bit, as `block`; `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)` and `column_sums` as in kernel_info. The template is
+/// the same results, bit for bit, as `block`; `consider(const launch&)`, which only makes the choice that `run` makes among variants; `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)` and `column_sums` as in kernel_info. The template is
 /// declared per -march, so that objects compiled for different -march have different symbols for its specialisations.
 ISOTOPE_CPU_NAMESPACE {
 template <class Op, class P, class Set> struct kernel;

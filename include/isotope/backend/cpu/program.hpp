@@ -2,6 +2,8 @@
 /// A plan bound to memory: the list of kernel launches that one run executes in order.
 #include <array>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "../../plan/late.hpp"
@@ -19,8 +21,9 @@ class program {
  public:
   program() = default;
   program(const plan_view& p, const region_bases& base, std::span<const kernel_info> table, std::span<const entry> code, thread_pool* pool,
-          const step_scalars* scalars, const rank_groups& groups)
+          const step_scalars* scalars, const rank_groups& groups, std::string_view variant = {})
       : plan_(p), late_(p), base_(base), scalars_(scalars), denormals_(pool == nullptr ? subnormals::keep : pool->denormals()) {
+    if (!variant.empty()) wanted_ = std::make_unique<kernel_choices>(kernel_choices{.wanted = std::string(variant)});
     if (!p.totals.mesh.single()) ranks_ = std::make_unique<collective_run>(groups);
     views_.reserve(p.operands.size());
     for (const auto& o : p.operands) views_.push_back(view_of(o));
@@ -41,7 +44,9 @@ class program {
       l.scalars = scalars;
       l.ordinal = s.ordinal;
       l.ranks = ranks_.get();
-      launches_.push_back({l, code[std::size_t(s.kernel)].run});
+      l.choices = wanted_.get();
+      const entry& e = code[std::size_t(s.kernel)];
+      launches_.push_back({l, e.run, e.consider});
     }
   }
 
@@ -58,8 +63,9 @@ class program {
     for (std::size_t i = 0; i < launches_.size(); ++i) {
       const step& s = plan_.steps[i];
       if ((s.phases & active) == 0) continue;
-      auto& [l, code] = launches_[i];
+      auto& [l, code, consider] = launches_[i];
       l.accumulate = s.added(active);
+      if (wanted_ != nullptr) wanted_->all.clear();
       code(l);
       ++started;
       if (ranks_ != nullptr && !ranks_->ok()) break;
@@ -70,6 +76,17 @@ class program {
   /// The failure of a collective, which ended the run, and ends later ones; null: there is none.
   const failure* failed() const { return ranks_ == nullptr || ranks_->ok() ? nullptr : &ranks_->first(); }
   const plan_view& plan() const { return plan_; }
+  /// The variants among which a step's kernel chooses for operands of their present sizes; empty: it has none.
+  std::vector<considered_variant> considered(std::size_t step) const {
+    const bound& b = launches_[step];
+    if (b.consider == nullptr) return {};
+    kernel_choices said;
+    if (wanted_ != nullptr) said.wanted = wanted_->wanted;
+    launch l = b.args;
+    l.choices = &said;
+    b.consider(l);
+    return std::move(said.all);
+  }
   const view& operand(std::size_t k) const { return views_[k]; }
   bool dynamic() const { return late_.any(); }
   /// Does nothing: kernels are chosen once, when a plan is bound.
@@ -83,6 +100,7 @@ class program {
   struct bound {
     launch args;
     void (*code)(const launch&);
+    void (*consider)(const launch&);
   };
   plan_view plan_;
   late_resolver late_;
@@ -90,6 +108,7 @@ class program {
   const step_scalars* scalars_ = nullptr;
   subnormals denormals_ = subnormals::keep;
   std::unique_ptr<collective_run> ranks_;
+  std::unique_ptr<kernel_choices> wanted_;  // null: no variant is asked for
   std::vector<view> views_;
   std::vector<instruction> body_;
   std::vector<bound> launches_;

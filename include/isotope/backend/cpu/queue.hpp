@@ -57,8 +57,8 @@ template <Target T> class queue {
     here();
     region_bases at{};
     for (std::size_t k = 0; k < at.size(); ++k) at[k] = pointer(base.at[k]);
-    return program(p, at, kernel_table<T>, code_of<T>(), pool_.get(), reinterpret_cast<const step_scalars*>(pointer(base.scalars)),
-                   groups_);
+    return program(p, at, kernel_table<T>, code_of<T>(), pool_.get(), reinterpret_cast<const step_scalars*>(pointer(base.scalars)), groups_,
+                   diagnose_.variant);
   }
   result<void> prepare(plan&, std::uint8_t, const std::array<std::int32_t, 16>&) { return {}; }
   result<void> loaded() { return {}; }
@@ -95,7 +95,11 @@ template <Target T> class queue {
     here();
     pool_->parallel(n, [&](std::int64_t i, int) { task(i); });
   }
-  std::vector<launch_row> rows(const plan& p, std::uint8_t active) const { return planned_rows(p.plan(), kernel_table<T>, active); }
+  std::vector<launch_row> rows(const plan& p, std::uint8_t active) const {
+    auto all = planned_rows(p.plan(), kernel_table<T>, active);
+    for (launch_row& r : all) r.considered = p.considered(std::size_t(r.step));
+    return all;
+  }
   const diagnostics& diagnose() const { return diagnose_; }
   const owner& device() const { return pool_; }
   std::int64_t planned_bytes() const { return 0; }

@@ -14,6 +14,7 @@ ISOTOPE_CPU_NAMESPACE {
 
 struct entry {
   void (*run)(const launch&) = nullptr;
+  void (*consider)(const launch&) = nullptr;  // makes the choice of `run` among variants; null: there are none
   block_function block = nullptr;
   tile_function tile = nullptr;
   /// Of a matmul: writes the pre-packed copy of a weight, whose size kernel_info::packed gives.
@@ -23,6 +24,7 @@ struct entry {
 template <class K> constexpr entry entry_of() {
   entry e;
   if constexpr (requires(const launch& l) { K::run(l); }) e.run = &K::run;
+  if constexpr (requires(const launch& l) { K::consider(l); }) e.consider = &K::consider;
   if constexpr (requires {
                   { &K::block } -> std::convertible_to<block_function>;
                 })

@@ -13,7 +13,7 @@ class gemv {
   static constexpr std::int64_t most_rows = 4;
   static constexpr std::int64_t longest =
       blocking::chunk_rows * blocking::longest / most_rows;  // largest K for which the rows fit into the scratch memory
-  static bool takes(const portable::matmul_shape& s) {
+  static constexpr bool takes(const portable::matmul_shape& s) {
     return s.M <= most_rows && s.N >= lanes && s.K <= longest && (s.b_k == 1 || s.b_col == 1);
   }
 
@@ -21,10 +21,10 @@ class gemv {
   gemv(const launch& l, const portable::matmul_shape& s, const portable::gemm_epilogue& epilogue, float* rows)
       : l_(l), s_(s), epilogue_(epilogue), rows_(rows) {}
 
-  void run() const {
+  /// A task reads about `task_bytes` of B. It has whole vectors of columns.
+  void run(std::int64_t task_bytes) const {
     const auto bytes = double(size_of(l_.in[1].type));
-    // A task reads about 64 KB of B, far more than distributing it costs. It has whole vectors of columns.
-    const auto wanted = std::int64_t(65536 / (bytes * double(larger_of(s_.K, 1))));
+    const auto wanted = std::int64_t(double(task_bytes) / (bytes * double(larger_of(s_.K, 1))));
     const std::int64_t cols = smaller(tile_cols, larger_of(least_cols(), wanted / lanes * lanes)), tasks = divide_up(s_.N, cols);
     for (std::int64_t batch = 0; batch < s_.batches; ++batch) {
       const bool lies_ready = l_.in[0].type == dtype::f32 && s_.a_k == 1;
