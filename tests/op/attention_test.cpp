@@ -34,7 +34,7 @@ double forward_error(const op_test& here, const sizes& z) {
   return here.roundings(double(2 * z.D + z.T + 8)) * 4 * double(z.D + 2) + 2 * here.rounded_weights;
 }
 /// Runs the gradient on the results of the forward op and compares it with the definition; also with packed operands if there are as many queries as keys.
-void expect_gradient(const op_test& here, const attention_problem& p) {
+void expect_gradient(const op_test& here, const attention_problem& p, kernel_choices* choices = nullptr) {
   const sizes& z = p.z;
   const host dy = random({z.B, z.S, z.H * z.D}, here.type, 4);
   std::vector<host> in = p.operands();
@@ -42,7 +42,9 @@ void expect_gradient(const op_test& here, const attention_problem& p) {
   auto a = p.attr;
   a.scale = p.scale;
   in.insert(in.end(), {y.at(0), y.at(1), dy});
-  const auto dx = here.run<op::attention_grad>(in, a, drawing(p));
+  auto how = drawing(p);
+  how.choices = choices;
+  const auto dx = here.run<op::attention_grad>(in, a, how);
   const auto expected = attention_by_definition(p, &dy);
   ASSERT_EQ(dx.size(), 3u);
   // The gradient reads rounded y and lse: y, in its format, is in sums of D products with dy <= 2; lse, in the accumulation format, is in every weight.
@@ -54,7 +56,7 @@ void expect_gradient(const op_test& here, const attention_problem& p) {
   EXPECT_TRUE(near(dx[0], expected.dq, 2 * ds)) << z.S;  // weights sum to 1
   EXPECT_TRUE(near(dx[1], expected.dk, 2 * S * ds)) << z.S;
   EXPECT_TRUE(near(dx[2], expected.dv, dv)) << z.S;
-  if (z.S == z.T) {  // one packed operand gives the same bits
+  if (z.S == z.T && choices == nullptr) {  // one packed operand gives the same bits
     std::vector<host> packed = {p.packed()};
     if (z.masked) packed.push_back(p.mask);
     packed.insert(packed.end(), {y[0], y[1], dy});
@@ -63,6 +65,32 @@ void expect_gradient(const op_test& here, const attention_problem& p) {
     attention_problem g = p;
     g.q = dx[0], g.k = dx[1], g.v = dx[2];
     EXPECT_TRUE(same(d.at(0), g.packed().at));
+  }
+}
+
+class attention_variants : public op_test {};
+INSTANTIATE_TEST_SUITE_P(, attention_variants, on_native(), target_name);
+
+// Heads of a size that most kernels take, with fewer queries than a tile owns and with more.
+constexpr sizes variant_cases[] = {{1, 20, 40, 2, 1, 16, true, false}, {1, 66, 66, 1, 1, 64, true, false}};
+
+TEST_P(attention_variants, all_match_the_definition) {
+  const auto& here = *this;
+  for (const sizes& z : variant_cases) {
+    const auto p = make(here, z);
+    const auto expected = attention_by_definition(p);
+    const int fitting = for_each_variant([&](kernel_choices& choices) {
+      settings s;
+      s.choices = &choices;
+      const auto y = here.run<op::attention>(p.operands(), p.attr, s);
+      EXPECT_TRUE(near(y.at(0), expected.y, forward_error(here, z))) << choices.wanted;
+      EXPECT_TRUE(near(y.at(1), expected.lse, forward_error(here, z))) << choices.wanted;
+    });
+    const int of_gradient = for_each_variant([&](kernel_choices& choices) {
+      SCOPED_TRACE(choices.wanted);
+      expect_gradient(here, p, &choices);
+    });
+    RecordProperty("variants", fitting + of_gradient);
   }
 }
 

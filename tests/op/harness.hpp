@@ -3,7 +3,11 @@
 /// checks that nothing outside the outputs was written, and is repeated in place for each input that the kernel declares as safe for that.
 #include <isotope/core/step.hpp>
 #include <isotope/op/all.hpp>
+#include <isotope/plan/choose_kernel.hpp>
 #include <isotope/plan/kernels.hpp>
+
+#include <set>
+#include <string>
 
 #include "memory.hpp"
 
@@ -21,8 +25,9 @@ struct settings {
   std::uint8_t accumulate = 0;
   std::vector<host> into;  // contents of the outputs before the run; empty: NaN
   std::vector<body_step> body;
-  std::vector<dtype> body_outputs;  // formats of the outputs that the body stores
-  int summed = -1;                  // the output whose column sums are asked for, which become the last output; -1: none are
+  std::vector<dtype> body_outputs;    // formats of the outputs that the body stores
+  int summed = -1;                    // the output whose column sums are asked for, which become the last output; -1: none are
+  kernel_choices* choices = nullptr;  // the variant that is asked for, and what kernels considered; null: nobody asks
 };
 
 /// The properties of a kernel that the harness needs. Functions are called by address, so that the harness is not compiled again for each kernel.
@@ -124,6 +129,23 @@ std::vector<host> run_element_wise(const Kernel& elementwise, body_step step, co
   return launch_twice(elementwise, in, out, a, s);
 }
 
+/// Calls run(choices) without asking for a variant, and then for each of those that fit. Returns how many did.
+template <class Run> int for_each_variant(const Run& run) {
+  kernel_choices usual;
+  run(usual);
+  std::set<std::string> names;
+  for (const considered_variant& v : usual.all)
+    if (v.unfit.empty()) names.insert(v.name);
+  for (const std::string& name : names) {
+    kernel_choices asked{.wanted = name};
+    run(asked);
+    bool taken = false;
+    for (const considered_variant& v : asked.all) taken = taken || (v.chosen && v.name == name);
+    EXPECT_TRUE(taken) << name;
+  }
+  return int(names.size());
+}
+
 /// The properties of a target that tests depend on.
 struct target_under_test {
   std::string_view precision, set;
@@ -174,6 +196,11 @@ inline std::string target_name(const ::testing::TestParamInfo<std::size_t>& i) {
   return std::string(described_targets[i.param].precision) + "_" + std::string(described_targets[i.param].set);
 }
 inline auto everywhere() { return ::testing::Range(std::size_t(0), general_targets); }
+/// The two targets of the native set.
+inline auto on_native() {
+  constexpr auto all = boost::mp11::mp_size<targets>::value;
+  return ::testing::Range(all - 2, all);
+}
 inline auto everywhere_with_native() { return ::testing::Range(std::size_t(0), boost::mp11::mp_size<targets>::value); }
 
 }  // namespace isotope::op_test

@@ -68,6 +68,7 @@ inline std::vector<host> launch(const kernel_under_test<cpu::launch>& kernel, co
   l.out = l.out.first(out_views.size() - (s.summed < 0 ? 0 : 1));
   l.summed = s.summed;
   l.column_sums = s.summed < 0 ? nullptr : &out_views.back();
+  l.choices = s.choices;
   kernel.run(l);
 
   EXPECT_TRUE(scratch.guarded()) << op.name << " writes beyond its scratch of " << scratch_bytes << " bytes";

@@ -124,7 +124,10 @@ inline std::vector<host> launch(const kernel_under_test<cuda::launch, cuda::reco
   l.accumulate = s.accumulate;
   l.device = &device.context->physical().limits;
   l.custom = cuda::custom_instructions_of<target<backend::cuda, precision::f32, kernels::reference>>();  // the same in every target
+  if (s.choices != nullptr) r.want(s.choices->wanted);
   kernel.run(l, r);
+  if (s.choices != nullptr)
+    for (const auto& d : r.dispatches) s.choices->all.insert(s.choices->all.end(), d.considered.begin(), d.considered.end());
 
   std::vector<std::byte> result(first.size());
   for (int run = 0; run < 2; ++run) {  // both runs must give the same bits

@@ -131,7 +131,10 @@ inline std::vector<host> launch(const kernel_under_test<vulkan::launch, vulkan::
   l.accumulate = s.accumulate;
   l.device = &device.context->physical().limits;
   l.custom = vulkan::custom_instructions_of<target<backend::vulkan, precision::f32, kernels::reference>>();  // the same in every target
+  if (s.choices != nullptr) r.want(s.choices->wanted);
   kernel.run(l, r);
+  if (s.choices != nullptr)
+    for (const auto& d : r.dispatches) s.choices->all.insert(s.choices->all.end(), d.considered.begin(), d.considered.end());
 
   std::vector<std::byte> result;
   for (int run = 0; run < 2; ++run) {  // both runs must give the same bits
