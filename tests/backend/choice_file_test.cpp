@@ -83,6 +83,29 @@ TEST(choice_file, without_a_path_keeps_choices_in_memory_and_writes_nothing) {
   EXPECT_TRUE(c.save());
   EXPECT_EQ(*c.find("m=1"), "tile 7");
 }
+TEST(choice_file, keeps_what_another_process_has_written_meanwhile) {
+  const folder f;
+  choice_file one(f.file(), "device 1"), other(f.file(), "device 1");
+  one.choose("m=1", "tile 7");
+  one.choose("m=2", "tile 8");
+  other.choose("m=2", "tile 9");
+  other.choose("m=3", "tile 9");
+  ASSERT_TRUE(one.save());
+  ASSERT_TRUE(other.save());
+  const choice_file both(f.file(), "device 1");
+  EXPECT_TRUE(both.ignored().empty());
+  EXPECT_EQ(*both.find("m=1"), "tile 7");
+  EXPECT_EQ(*both.find("m=2"), "tile 9") << "the later writer's own choice";
+  EXPECT_EQ(*both.find("m=3"), "tile 9");
+}
+TEST(choice_file, that_is_larger_than_any_is_ignored_without_reading_it) {
+  const folder f;
+  std::filesystem::create_directories(f.at / "deeper");
+  std::ofstream(f.file()) << "isotope choices 1\tdevice 1\n";
+  std::filesystem::resize_file(f.file(), 17 << 20);
+  EXPECT_NE(choice_file(f.file(), "device 1").ignored().find("17825792 bytes"), std::string::npos)
+      << choice_file(f.file(), "device 1").ignored();
+}
 TEST(choice_file, in_a_folder_that_cannot_be_written_is_harmless) {
   choice_file c("/proc/none/choices", "device");
   c.choose("m=1", "tile 7");

@@ -1,11 +1,13 @@
 #pragma once
 /// A file that remembers which variant of a kernel was chosen for a step, so that the choice, which is made by timing, is made once: with the same file, the
 /// same variants run and give the same bits. Any backend may keep such a file.
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <istream>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -20,7 +22,11 @@ class choice_file {
   choice_file() = default;
   /// Reads the file; `path` empty: choices are only kept in memory. A file with another key or a broken line is ignored as a whole, and replaced by `save`.
   choice_file(std::string path, std::string key) : path_(std::move(path)), key_(std::move(key)) {
-    if (std::ifstream in(path_); !path_.empty() && in) take(in);
+    std::error_code none;
+    if (path_.empty()) return;
+    if (const auto bytes = std::filesystem::file_size(path_, none); !none && bytes > most_bytes)
+      ignore("it has " + std::to_string(bytes) + " bytes, more than " + std::to_string(most_bytes));
+    else if (std::ifstream in(path_); in) take(in);
   }
   /// The same, of what a file at `path` would hold.
   choice_file(std::istream& in, std::string path, std::string key) : path_(std::move(path)), key_(std::move(key)) { take(in); }
@@ -31,7 +37,10 @@ class choice_file {
     return at == choices_.end() ? nullptr : &at->second;
   }
   void choose(const std::string& signature, std::string variant) {
-    choices_[signature] = std::move(variant);
+    std::string& to = choices_[signature];
+    if (to == variant) return;
+    to = std::move(variant);
+    own_.insert(signature);
     changed_ = true;
   }
   /// Whether choices are kept beyond this process.
@@ -39,9 +48,17 @@ class choice_file {
   /// Why the file was ignored when it was read; empty: it was not.
   const std::string& ignored() const { return ignored_; }
 
-  /// Writes a temporary file and renames it, so that readers never see a partial file. Returns false if the folder cannot be written, which is harmless.
+  /// Writes a temporary file and renames it, so that readers never see a partial file. Choices that another process has written since stay in the file, but for
+  /// those that were chosen here. Returns false if the folder cannot be written, which is harmless.
   bool save() {
     if (path_.empty() || !changed_) return true;
+    if (std::ifstream in(path_); in) {
+      choice_file there;
+      there.key_ = key_;
+      if (there.read(in).empty())
+        for (const auto& [signature, variant] : there.choices_)
+          if (!own_.contains(signature)) choices_[signature] = variant;
+    }
     std::error_code none;
     const std::filesystem::path path(path_);
     if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), none);
@@ -82,12 +99,15 @@ class choice_file {
  private:
   std::string path_, key_, ignored_;
   std::map<std::string, std::string> choices_;
+  std::set<std::string> own_;  // signatures that were chosen here
   bool changed_ = false;
+  static constexpr std::size_t most_bytes = 16 << 20;
 
   std::string header() const { return "isotope choices 1\t" + key_; }
   void take(std::istream& in) {
-    const std::string why = read(in);
-    if (why.empty()) return;
+    if (const std::string why = read(in); !why.empty()) ignore(why);
+  }
+  void ignore(const std::string& why) {
     ignored_ = path_ + " is ignored and will be replaced: " + why;
     choices_.clear();
     changed_ = true;
@@ -95,8 +115,11 @@ class choice_file {
   /// Returns why the file cannot be used; empty: it can.
   std::string read(std::istream& in) {
     std::string line, hash;
+    std::size_t bytes = 0;
     if (!std::getline(in, line) || line != header()) return "it was made for another device, driver or library";
     while (std::getline(in, line)) {
+      bytes += line.size() + 1;
+      if (bytes > most_bytes) return "it has more than " + std::to_string(most_bytes) + " bytes";
       const auto tab = line.find('\t');
       if (!hash.empty() || tab == line.npos || tab == 0 || tab + 1 == line.size()) return "a line is not 'signature, tab, variant'";
       if (line.starts_with("hash\t")) hash = line.substr(tab + 1);
