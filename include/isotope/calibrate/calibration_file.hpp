@@ -14,13 +14,17 @@
 
 namespace isotope {
 
+/// The version of what is measured, and how. It is raised when figures of before are not comparable, or kernels have become so much faster that they mislead.
+inline constexpr std::string_view measuring_version = "1";
+
 /// What figures depend on, in one line.
 /// @param processor  the model of the processor, which the device of the cpu does not know
+/// @param version    measuring_version, and the set of kernels
 inline std::string calibration_key(const device_info& d, std::string_view processor, std::string_view version) {
   std::string key = d.name + ", " + std::to_string(d.units) + " units";
   for (const device_fact& f : d.facts)
     if (f.name == "uuid" || f.name == "vendor, device" || f.name == "bf16 products") key += ", " + f.name + " " + f.value;
-  return key + ", " + std::string(processor) + ", driver " + d.driver + ", isotope " + std::string(version);
+  return key + ", " + std::string(processor) + ", driver " + d.driver + ", " + std::string(version);
 }
 /// `<folder>/isotope/<backend>-calib-<device>.json`, with a hyphen for what is no letter and no digit in the device's name. Where devices have identifiers, the
 /// first characters of it follow, so that several of one name have a file each.
