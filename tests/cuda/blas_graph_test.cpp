@@ -90,7 +90,7 @@ struct no_product {
 TEST_F(cuda_blas_graph, a_session_knows_the_digest_of_what_its_plans_run_and_tells_of_the_file) {
   using bf16 = target<backend::cuda, precision::bf16, kernels::native>;
   const folder f;
-  o.cache = f.file();
+  o.cache = f.file(), o.autotune = tuning::measure;
   const auto digest = [&](auto model, std::size_t told) {
     const auto d = device<bf16>::open(o);
     EXPECT_TRUE(d.ok());

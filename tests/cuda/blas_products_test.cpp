@@ -33,11 +33,27 @@ TEST_F(cuda_blas, without_a_file_the_first_choice_runs_and_nothing_is_timed) {
   EXPECT_EQ(timed(), 0);
   x.run();
   EXPECT_EQ(blas->started(1), 1);
-  EXPECT_TRUE(on->messages().empty());
+  EXPECT_TRUE(on.functions->variants->messages().empty());
+}
+TEST_F(cuda_blas, a_file_without_timing_keeps_the_first_choice_until_timing_is_asked_for) {
+  const folder f;
+  o.cache = f.file();
+  EXPECT_EQ(algorithm_of_a_run(), 1);
+  EXPECT_EQ(timed(), 1) << "the product alone";
+  EXPECT_TRUE(says(text_of(f.file()), "m=2 n=3 k=4") && says(text_of(f.file()), "\testimated ")) << text_of(f.file());
+  blas->set_algorithms({{3, 1}, {2, 9}, {1, 9}});
+  EXPECT_EQ(algorithm_of_a_run(), 1) << "the same file, the same algorithm";
+  blas->reset();
+  o.autotune = tuning::measure;
+  EXPECT_EQ(algorithm_of_a_run(), 2);
+  o.autotune = tuning::cached;
+  EXPECT_EQ(algorithm_of_a_run(), 2);
+  o.autotune = tuning::off;
+  EXPECT_EQ(algorithm_of_a_run(), 1) << "the file is not read";
 }
 TEST_F(cuda_blas, the_fastest_algorithm_of_each_shape_is_timed_once_and_kept) {
   const folder f;
-  o.cache = f.file();
+  o.cache = f.file(), o.autotune = tuning::measure;
   EXPECT_EQ(algorithm_of_a_run(), 2);
   EXPECT_EQ(timed(), 3 * 4 + 1) << "one run to warm up and three that are timed, for each, then the product";
   EXPECT_TRUE(fs::exists(f.file())) << "written at once";
@@ -56,7 +72,7 @@ TEST_F(cuda_blas, the_fastest_algorithm_of_each_shape_is_timed_once_and_kept) {
 }
 TEST_F(cuda_blas, timing_changes_no_memory_of_the_program) {
   const folder f;
-  o.cache = f.file();
+  o.cache = f.file(), o.autotune = tuning::measure;
   const opened on(o);
   small_product x(on);
   ASSERT_TRUE(on->choose(x.p).ok());
@@ -65,7 +81,7 @@ TEST_F(cuda_blas, timing_changes_no_memory_of_the_program) {
 }
 TEST_F(cuda_blas, a_file_that_is_cut_changed_or_of_another_device_driver_or_library_is_ignored_said_and_replaced) {
   const folder f;
-  o.cache = f.file();
+  o.cache = f.file(), o.autotune = tuning::measure;
   ASSERT_EQ(algorithm_of_a_run(), 2);
   const std::string whole = text_of(f.file());
   const auto replaced = [&](const char* what) {
@@ -73,13 +89,13 @@ TEST_F(cuda_blas, a_file_that_is_cut_changed_or_of_another_device_driver_or_libr
     {
       const opened on(o);
       ASSERT_TRUE(on.there());
-      const auto said = on->messages();
+      const auto said = on.functions->variants->messages();
       ASSERT_EQ(said.size(), 1u) << what;
       EXPECT_TRUE(says(said[0], f.file()) && says(said[0], "ignored and will be replaced")) << said[0];
     }
     EXPECT_EQ(algorithm_of_a_run(), 3) << what;
     const opened again(o);
-    EXPECT_TRUE(again->messages().empty()) << what;
+    EXPECT_TRUE(again.functions->variants->messages().empty()) << what;
     blas->reset();
   };
   std::ofstream(f.file()) << whole.substr(0, whole.size() / 2);
@@ -110,12 +126,13 @@ TEST_F(cuda_blas, a_file_that_is_cut_changed_or_of_another_device_driver_or_libr
 TEST_F(cuda_blas, a_file_that_cannot_be_written_is_said_and_harmless) {
   const folder f;
   std::ofstream(f.at / "file") << "no folder";
-  o.cache = (f.at / "file" / "choices").string();
+  o.cache = (f.at / "file" / "choices").string(), o.autotune = tuning::measure;
   const opened on(o);
   small_product x(on);
   ASSERT_TRUE(on->choose(x.p).ok());
-  ASSERT_EQ(on->messages().size(), 1u);
-  EXPECT_TRUE(says(on->messages()[0], o.cache) && says(on->messages()[0], "cannot be written")) << on->messages()[0];
+  ASSERT_EQ(on.functions->variants->messages().size(), 1u);
+  EXPECT_TRUE(says(on.functions->variants->messages()[0], o.cache) && says(on.functions->variants->messages()[0], "cannot be written"))
+      << on.functions->variants->messages()[0];
   x.run();
   EXPECT_EQ(x.result(), product);
 }
@@ -151,14 +168,14 @@ TEST_F(cuda_blas, a_library_that_lacks_an_entry_point_is_passed_over_for_an_olde
 }
 TEST_F(cuda_blas, candidates_that_the_heuristic_marks_or_that_do_not_start_are_passed_over) {
   const folder f;
-  o.cache = f.file();
+  o.cache = f.file(), o.autotune = tuning::measure;
   blas->set_algorithms({{1, 1, 15}, {2, 1, 0, 15}, {3, 7}});
   EXPECT_EQ(algorithm_of_a_run(), 3);
   EXPECT_EQ(blas->started(1), 0) << "marked as not usable";
 }
 TEST_F(cuda_blas, algorithms_are_asked_for_that_take_matrices_where_they_are) {
   const folder f;
-  o.cache = f.file();
+  o.cache = f.file(), o.autotune = tuning::measure;
   blas->set_algorithms({{1, 5}, {2, 1, 0, 0, 256}});
   const opened on(o);
   small_product x(on);
@@ -188,7 +205,7 @@ TEST_F(cuda_blas, a_product_without_an_algorithm_is_a_missing_feature_with_its_s
 }
 TEST_F(cuda_blas, an_algorithm_that_fails_when_it_runs_is_an_error_of_its_own_and_the_device_goes_on) {
   const folder f;
-  o.cache = f.file();
+  o.cache = f.file(), o.autotune = tuning::measure;
   ASSERT_EQ(algorithm_of_a_run(), 2);
   for (const auto& [status, code] : {std::pair(15, errc::missing_feature), std::pair(3, errc::out_of_memory)}) {
     blas->set_algorithms({{1, 5}, {2, 2, 0, status}, {3, 4}});
@@ -221,7 +238,7 @@ TEST_F(cuda_blas, an_algorithm_that_fails_when_it_runs_is_an_error_of_its_own_an
 TEST_F(cuda_blas, an_algorithm_that_does_not_end_while_it_is_timed_is_a_timeout_and_nothing_waits_for_it) {
   cuda_test::run_alone([&] {
     const folder f;
-    o.cache = f.file();
+    o.cache = f.file(), o.autotune = tuning::measure;
     o.timeout_seconds = 0.05;
     {
       const opened on(o);

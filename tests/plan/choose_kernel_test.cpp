@@ -60,6 +60,15 @@ TEST(choose_kernel, takes_the_one_that_is_asked_for_where_it_fits) {
     for (const auto& v : asked.all) EXPECT_EQ(v.chosen, v.name.starts_with(std::to_string(size))) << v.name;
   }
 }
+TEST(choose_kernel, takes_the_remembered_one_where_it_fits_unless_another_is_asked_for) {
+  for (const auto& [remembered, size] :
+       {std::pair<const char*, int>{"64, 2 tiles", 64}, {"64", 32}, {"64, 3 tiles", 32}, {"128", 32}, {"", 32}}) {
+    isotope::kernel_choices known{.remembered = remembered};
+    EXPECT_EQ(choose_kernel(tiles, tile::problem{96, 64}, &known).variant->size, size) << remembered;
+  }
+  isotope::kernel_choices both{.wanted = "32", .remembered = "64, 2 tiles"};
+  EXPECT_EQ(choose_kernel(tiles, tile::problem{96, 64}, &both).variant->size, 32);
+}
 TEST(choose_kernel, reports_steps_that_were_given_the_same_variants_once) {
   std::vector<isotope::launch_row> rows(4);
   for (int k = 0; k < 4; ++k) rows[std::size_t(k)].step = k;

@@ -386,6 +386,7 @@ TEST(vulkan_session, pipelines_come_back_from_the_file_of_an_earlier_device) {
   EXPECT_TRUE(warm->shared_pipelines()->warm());
   loaded(*warm);
   std::filesystem::remove(o.cache);
+  std::filesystem::remove(o.cache + ".choices");
 }
 
 }  // namespace session_test

@@ -37,7 +37,8 @@ template <class V, class Cost> struct kernel_choice {
 
 /// What a choice leaves behind, and what it is asked for.
 struct kernel_choices {
-  std::string wanted = {};  // take the variant whose name begins so, where there is one that fits; empty: the cheapest
+  std::string wanted = {};      // take the variant whose name begins so, where there is one that fits; empty: the cheapest
+  std::string remembered = {};  // take the variant of this name, where it fits and none is wanted; empty: the cheapest
   std::vector<considered_variant> all = {};
 };
 
@@ -49,7 +50,7 @@ constexpr auto choose_kernel(const Variants& variants, const Problem& p, kernel_
   using V = typename Variants::value_type;
   kernel_choice<V, decltype(std::declval<const V&>().cost_of(p))> best;
   std::size_t at = 0;
-  bool found = false;  // the wanted one
+  bool found = false;  // the wanted one, or the remembered one
   for (const V& v : variants) {
     const std::string_view unfit = v.unfit(p);
     if (!unfit.empty()) {
@@ -60,7 +61,9 @@ constexpr auto choose_kernel(const Variants& variants, const Problem& p, kernel_
     bool better = best.variant == nullptr || cost.seconds < best.cost.seconds;
     if (record != nullptr) {
       record->all.push_back({v.name(cost), cost.seconds});
-      const bool wanted = !record->wanted.empty() && record->all.back().name.starts_with(record->wanted);
+      const std::string& called = record->all.back().name;
+      const bool wanted =
+          record->wanted.empty() ? !record->remembered.empty() && called == record->remembered : called.starts_with(record->wanted);
       better = wanted || (better && !found);
       found = found || wanted;
       if (better) at = record->all.size() - 1;

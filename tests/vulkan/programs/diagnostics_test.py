@@ -23,9 +23,20 @@ def test_info_lists_every_variant_of_every_shader(f):
 def test_pipelines_are_kept_in_the_folder_asked_for(f):
     for _ in range(2):
         f.run("mlp", env={"ISOTOPE_CACHE_DIR": str(f.path / "made" / "here")}).succeeded()
-    assert f.names("made/here") == ["isotope-pipelines"]
+    assert f.names("made/here") == ["isotope-pipelines", "isotope-pipelines.choices"]
     f.run("mlp", "--cache", "pipelines", "--cache-dir", "other").succeeded()
     assert not (f.path / "other").exists() and f.read("pipelines")
+
+
+def test_variants_of_kernels_are_chosen_as_asked_for_and_then_taken_from_the_file(f):
+    f.run("mlp", "--autotune", "fastest").refused(2, "autotune", "off, cached or measure")
+    f.run("mlp", "--cache", "off", "--autotune", "off").succeeded()
+    assert "off.choices" not in f.names(".")
+    first = f.run("mlp", "--cache", "pipelines", "--autotune", "measure").succeeded().out
+    choices = f.read("pipelines.choices")
+    assert choices.startswith(b"isotope choices 1\tvulkan, ") and b"\tmeasured " in choices and b"estimated" not in choices, choices
+    assert f.run("mlp", "--cache", "pipelines", "--autotune", "measure").succeeded().out == first
+    assert f.read("pipelines.choices") == choices
 
 
 def test_a_device_that_fails_ends_the_run_and_keeps_the_checkpoints(f):

@@ -1,6 +1,6 @@
 #pragma once
-/// Products that cuBLASLt computes. The algorithm of each product is chosen once: by timing, where a file keeps the choices, else the library's own first
-/// choice, so that results have the same bits in every run.
+/// Products that cuBLASLt computes. The algorithm of each product is chosen once: by timing, where that is asked for, else the
+/// library's own first choice. A file that keeps the choices gives results the same bits in every run.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "../queue/choice_file.hpp"
+#include "../queue/variant_cache.hpp"
 #include "blas_library.hpp"
 #include "launch.hpp"
 #include "memory.hpp"
@@ -25,7 +25,7 @@ class blas_products {
   /// Whether the options allow the library.
   static bool allowed(const cuda::options& o) { return !o.diagnose.no_library && !o.diagnose.no_matrix_units; }
   /// Null without a cuBLASLt that serves, or if the options forbid it.
-  static std::shared_ptr<blas_products> open(const std::shared_ptr<context>& c) {
+  static std::shared_ptr<blas_products> open(const std::shared_ptr<context>& c, std::shared_ptr<variant_cache> choices) {
     if (!allowed(c->options) || !c->f()->captures()) return nullptr;
     std::shared_ptr<blas_products> b(new blas_products);
     const auto here = c->current();
@@ -38,7 +38,7 @@ class blas_products {
     b->context_ = c;
     b->where_ = c->physical().name + ", " + std::to_string(c->physical().limits.multiprocessors) + " multiprocessors, cublasLt " +
                 std::to_string((*b->library_)->version());
-    b->choices_ = choice_file(c->options.cache, b->where_ + ", driver " + driver::version_text(c->f().version()));
+    b->choices_ = std::move(choices);
     c->use_blas();
     return b;
   }
@@ -63,21 +63,6 @@ class blas_products {
   result<void> choose(const library_product& p) {
     if (auto made = prepare(p); !made) return made.error();
     return {};
-  }
-  /// Writes the choices to their file.
-  void save() {
-    const std::lock_guard lock(mutex_);
-    unsaved_ = !choices_.save();
-  }
-  /// Why the file of choices was ignored, and that it cannot be written, where that is so.
-  std::vector<std::string> messages() const {
-    const std::lock_guard lock(mutex_);
-    std::vector<std::string> all;
-    if (!choices_.ignored().empty()) all.push_back(choices_.ignored());
-    if (unsaved_)
-      all.push_back(context_->options.cache +
-                    " cannot be written: the next run times the algorithms of cuBLASLt again, and may choose others");
-    return all;
   }
   /// A digest of the device, the library and the algorithms of products that were chosen. Runs of the same digest compute them with the same bits.
   std::string digest_of(const std::vector<library_product>& all) const {
@@ -109,9 +94,8 @@ class blas_products {
   std::string where_;  // the device and the library
   blas::handle handle_ = nullptr;
   std::map<std::string, prepared> prepared_;
-  choice_file choices_;
-  bool unsaved_ = false;
-  mutable std::mutex mutex_;  // of the three above; what is prepared stays in place
+  std::shared_ptr<variant_cache> choices_;
+  mutable std::mutex mutex_;  // of what is prepared, which stays in place
 
   blas_products() = default;
 
@@ -141,7 +125,7 @@ class blas_products {
                   "use a smaller batch or model, recompute blocks, or another device");
     return fail(errc::missing_feature, "cuBLASLt does not compute " + signature_of(p) + ": status " + std::to_string(s),
                 context_->physical().name,
-                (choices_.kept() ? "remove " + context_->options.cache + ", which keeps the algorithms, or " : std::string()) +
+                (choices_->kept() ? "remove " + context_->options.cache + ", which keeps the algorithms, or " : std::string()) +
                     "forbid the library, so that own kernels run");
   }
 
@@ -190,22 +174,22 @@ class blas_products {
       release(m);
       return refused(p, s);
     }
-    if (const std::string* known = choices_.find(signature); known == nullptr || !parse(*known, m.chosen)) {
+    const std::string key = "cublasLt " + std::to_string((*library_)->version()) + ' ' + signature;
+    if (!parse(choices_->find(key), m.chosen)) {
       auto candidates = candidates_of(p, m);
       if (candidates.empty()) {
         release(m);
         return refused(p, 15);
       }
-      const auto best = choices_.kept() ? fastest(p, m, candidates) : result<int>(-1);
+      const auto best = choices_->level() == tuning::measure ? fastest(p, m, candidates) : result<int>(-1);
       if (!best) {
         release(m);
         return best.error();
       }
       m.chosen = candidates[std::size_t(std::max(*best, 0))].algorithm;
-      if (*best >= 0) {
-        choices_.choose(signature, text_of(m.chosen));
-        unsaved_ = !choices_.save();  // at once: steps of other phases are recorded while a program runs, which may be killed
-      }
+      if (*best >= 0) choices_->put_measured(key, text_of(m.chosen));
+      else choices_->put_estimated(key, text_of(m.chosen));
+      choices_->save();  // at once: steps of other phases are recorded while a program runs, which may be killed
     }
     return &prepared_.emplace(signature, m).first->second;
   }

@@ -18,9 +18,9 @@
 #include "../../core/op_info.hpp"
 #include "../../core/step.hpp"
 #include "../../core/target.hpp"
-#include "../../plan/choose_kernel.hpp"
 #include "../../plan/report/launch_row.hpp"
 #include "../queue/hazards.hpp"
+#include "../queue/known_choices.hpp"
 #include "limits.hpp"
 
 #include <isotope/kernels/cuda/device/axes.h>
@@ -147,6 +147,7 @@ struct dispatch {
   std::string_view set;                          // the kernel set that runs
   std::string_view reason{};                     // why a faster set does not run; empty: there is none
   std::vector<considered_variant> considered{};  // the variants among which it was chosen
+  std::string choice{};                          // the signature of that choice; empty: it is not remembered
   std::string_view matrices{};                   // formats that tensor cores take; empty: they are not used
   std::int32_t step = -1;                        // index of the plan's step
   std::int32_t joined = -1;                      // another step that it does, too; -1: none
@@ -201,15 +202,24 @@ class code_store {
   virtual const device_code* keep(std::string_view name, std::string ptx) = 0;
 };
 
+struct launch;
+
 /// Collects the dispatches of a plan.
 class recording {
  public:
   recording(constant_store& constants, code_store& code) : constants_(constants), code_(code) {}
 
   /// For choose_kernel: the variants among which the dispatch that is added next was chosen.
-  kernel_choices* considered() { return choices_.all.clear(), &choices_; }
+  kernel_choices* considered();
   /// Asks for a variant, as in kernel_choices.
-  void want(std::string_view variant) { choices_.wanted = variant; }
+  void want(std::string_view variant) { choices_.want(variant); }
+  /// Takes remembered choices from there; null: the fastest by estimate.
+  void know(const known_choices* all) { choices_.know(all); }
+  /// The step that is recorded next. Its launch must live as long as it is recorded.
+  void begin_step(const op_info& op, const launch& l) {
+    op_ = &op, launch_ = &l;
+    choices_.begin_step();
+  }
 
   /// Adds a launch of a function with one argument, a struct that device code declares, too.
   template <class Arguments>
@@ -254,7 +264,9 @@ class recording {
   std::int32_t launch_size = -1;  // threads per block where a kernel allows any number; -1: the kernel's own choice
 
  private:
-  kernel_choices choices_;
+  step_choices choices_;
+  const op_info* op_ = nullptr;
+  const launch* launch_ = nullptr;
   constant_store& constants_;
   code_store& code_;
 
@@ -263,7 +275,8 @@ class recording {
     d.writes = std::move(writes);
     d.set = set;
     d.reason = reason;
-    d.considered = std::exchange(choices_.all, {});
+    d.considered = choices_.considered();
+    d.choice = choices_.signature();
     d.step = step;
     dispatches.push_back(std::move(d));
     return dispatches.back();
@@ -335,6 +348,10 @@ inline gpu::scalars scalars_of(const step_scalars& x, std::int64_t optimizer_ste
   s.correction1 = float(1 - std::pow(x.beta1, double(optimizer_step)));
   s.correction2 = float(1 - std::pow(x.beta2, double(optimizer_step)));
   return s;
+}
+
+inline kernel_choices* recording::considered() {
+  return choices_.next([this] { return op_ == nullptr ? std::string() : signature_of(*op_, set, *launch_); });
 }
 
 /// The kernel of Op in precision P of a kernel set: `static void record(const launch&, recording&)` adds its dispatches. A kernel without `record` declares

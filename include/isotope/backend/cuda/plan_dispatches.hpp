@@ -6,6 +6,7 @@
 
 #include "../../plan/late.hpp"
 #include "../queue/arena_layout.hpp"
+#include "../queue/operand_places.hpp"
 #include "launch.hpp"
 #include "table.hpp"
 
@@ -26,8 +27,9 @@ inline view bind(const operand& o, const region_addresses& base) {
 /// The dispatches of all steps that belong to an active phase, in order.
 inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernels, const region_addresses& base,
                                     const std::array<std::int32_t, 16>& sizes, const device_limits& device, std::uint8_t active,
-                                    constant_store& constants, code_store& code) {
+                                    constant_store& constants, code_store& code, const step_recording& how = {}) {
   recording r(constants, code);
+  r.know(how.known);
   r.launch_size = device.switches.launch_size;
   r.want(device.switches.variant);
   late_resolver late(p);
@@ -35,7 +37,7 @@ inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernel
   std::vector<view> views;
   for (std::size_t i = 0; i < p.steps.size(); ++i) {
     const step& s = p.steps[i];
-    if ((s.phases & active) == 0) continue;
+    if ((s.phases & active) == 0 || (how.only >= 0 && how.only != std::int32_t(i))) continue;
     views.clear();
     for (int k = 0; k < s.inputs + s.outputs; ++k) views.push_back(bind(late.at(p.operands[std::size_t(s.operands + k)]), base));
     launch l;
@@ -47,12 +49,14 @@ inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernel
     l.body = p.micro_ops.subspan(std::size_t(s.body), s.body_size);
     l.scratch = s.scratch < 0 ? 0 : base.at[std::size_t(value_kind::temp)] + std::uint64_t(s.scratch);
     l.scratch_bytes = s.scratch < 0 ? 0 : s.scratch_bytes;
+    how.move(std::span<view>(views), s.inputs, l.scratch, l.scratch_bytes);
     l.scalars = base.scalars;
     l.ordinal = s.ordinal;
     l.accumulate = s.added(active);
     l.device = &device;
     l.custom = kernels.custom;
     r.step = std::int32_t(i);
+    r.begin_step(*s.op, l);
     enter_set(r, kernels.table[std::size_t(s.kernel)].set);
     kernels.code[std::size_t(s.kernel)](l, r);
   }

@@ -13,6 +13,7 @@
 #include "graph_edges.hpp"
 #include "plan_dispatches.hpp"
 #include "step_graph.hpp"
+#include "variant_timer.hpp"
 
 #include <isotope/kernels/cuda/joined/encoder.hpp>
 #include <isotope/kernels/cuda/joined/halves.hpp>
@@ -60,7 +61,7 @@ struct plan_recorder {
       add_copy(all, scalars);
       add_copy(all, inputs);
     }
-    auto steps = cuda::record(p.plan, kernels, p.base, p.sizes, device->physical().limits, active, pool, functions->code);
+    auto steps = chosen(p, active, pool);
     const auto bytes = p.plan.totals.region[std::size_t(value_kind::output)];
     if (!device->options.diagnose.no_joins && !join_encoder(p, steps)) {
       join_appends(steps);
@@ -74,6 +75,21 @@ struct plan_recorder {
     d.writes.push_back({p.readback, bytes});
     all.push_back(std::move(d));
     return all;
+  }
+  /// The dispatches of the steps, with the variants of kernels that are known to be the fastest. Where they are not known, they are timed if that is asked for.
+  std::vector<dispatch> chosen(const bound_plan& p, std::uint8_t active, constant_pool& pool) {
+    const auto recorded = [&](const step_recording& how) {
+      return cuda::record(p.plan, kernels, p.base, p.sizes, device->physical().limits, active, pool, functions->code, how);
+    };
+    auto& variants = *functions->variants;
+    const bool known = variants.level() != tuning::off && device->physical().limits.switches.variant.empty();
+    const step_recording all{known ? &variants : nullptr};
+    auto steps = recorded(all);
+    if (!known) return steps;
+    variant_timer timer(device, *functions, recorded);
+    if (!tuner(p.plan, variants, timer).settle(steps)) return steps;
+    variants.save();
+    return recorded(all);
   }
   result<step_graph*> new_commands() { return &graphs.emplace_back(device); }
   /// A graph needs no barriers: its edges are computed from the dispatches. The copies before and after the kernels are not in it: `submit` puts them on the

@@ -65,13 +65,11 @@ template <Target T> class queue {
     if (auto v = p.prepare(active, sizes); !v) return v.error();
     return {};
   }
-  /// Saves the choices of algorithms to disk.
+  /// Saves the choices of variants and algorithms to disk.
   result<void> loaded() {
     recorder_->whole = true;
-    if (auto& products = recorder_->functions->products; products != nullptr) {
-      products->save();
-      algorithms_ = products->digest_of(recorder_->products);
-    }
+    recorder_->functions->variants->save();
+    if (auto& products = recorder_->functions->products; products != nullptr) algorithms_ = products->digest_of(recorder_->products);
     return {};
   }
   /// A digest of the algorithms of cuBLASLt that the plans run, as they were when they were loaded; empty: they run none.
@@ -118,11 +116,8 @@ template <Target T> class queue {
     const context_counters& c = recorder_->device->counters;
     return std::to_string(c.submits.load()) + " submissions, " + std::to_string(c.allocations.load()) + " allocations";
   }
-  /// What is to be said of the file of chosen algorithms.
-  std::vector<std::string> messages() const {
-    const auto& products = recorder_->functions->products;
-    return products == nullptr ? std::vector<std::string>{} : products->messages();
-  }
+  /// What is to be said of the file of choices, and of variants that were not chosen since they are wrong here.
+  std::vector<std::string> messages() const { return recorder_->functions->variants->messages(); }
 
   plan_recorder& recorder() { return *recorder_; }
   transfer& staging() { return transfer_; }

@@ -11,6 +11,7 @@
 #include "../session/rank_groups.hpp"
 #include "blas_products.hpp"
 #include "loaded_code.hpp"
+#include "shipped_choices.hpp"
 #include "stream_communicator.hpp"
 
 namespace isotope::cuda {
@@ -55,12 +56,23 @@ inline status launch_on_stream(const context& c, const dispatch& d, function_han
   return c.f()->launch_kernel(&how, function, parameters, nullptr);
 }
 
-/// What dispatches run: device code and, where it is there, cuBLASLt.
+/// What dispatches run: device code and, where it is there, cuBLASLt; and which variants of either were chosen.
 struct loaded_functions {
   loaded_code code;
+  std::shared_ptr<variant_cache> variants;
   std::shared_ptr<blas_products> products;  // null without cuBLASLt
 
-  explicit loaded_functions(const std::shared_ptr<context>& c) : code(c), products(blas_products::open(c)) {}
+  explicit loaded_functions(const std::shared_ptr<context>& c)
+      : code(c),
+        variants(std::make_shared<variant_cache>(c->options.autotune, c->options.cache, key_of(*c), c->physical().name, shipped())),
+        products(blas_products::open(c, variants)) {}
+
+ private:
+  /// Devices of one model have one key, so that those of a mesh share a file.
+  static std::string key_of(const context& c) {
+    return "cuda, " + c.physical().name + ", " + std::to_string(c.physical().limits.multiprocessors) + " multiprocessors, driver " +
+           driver::version_text(c.f().version());
+  }
 };
 
 /// The ends of groups that exchanges of a session's plans go through.

@@ -1,5 +1,6 @@
 #pragma once
 /// Command buffers, which are recorded once and submitted any number of times.
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -60,9 +61,18 @@ inline void barrier(const context& c, VkCommandBuffer b, VkPipelineStageFlags2 f
 /// The pipeline stages that a session uses: compute for kernels, transfer for copies outside of steps.
 inline constexpr VkPipelineStageFlags2 working_stages = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
 
-/// Timestamps before and after each dispatch; null: none. The pool has two queries per dispatch.
+/// Timestamps before and after each dispatch, for which the pool has two queries per dispatch; or only before dispatch `from` and after the last one. Null: none.
 struct timing {
   VkQueryPool pool = VK_NULL_HANDLE;
+  std::int64_t from = -1;  // -1: each dispatch is timed
+  std::uint32_t queries(std::size_t dispatches) const { return from < 0 ? std::uint32_t(2 * dispatches) : 2; }
+  /// The query that is written before dispatch i, or after it; -1: none.
+  std::int64_t before(std::size_t i) const {
+    return pool == VK_NULL_HANDLE ? -1 : from < 0 ? std::int64_t(2 * i) : std::int64_t(i) == from ? 0 : -1;
+  }
+  std::int64_t after(std::size_t i, std::size_t dispatches) const {
+    return pool == VK_NULL_HANDLE ? -1 : from < 0 ? std::int64_t(2 * i + 1) : i + 1 == dispatches ? 1 : -1;
+  }
 };
 
 /// Records dispatches, with a barrier before dispatch i where before[i] is set. A barrier at the start orders them after kernels and copies submitted
@@ -75,7 +85,7 @@ inline result<void> record_commands(context& c, const pipelines& made, VkCommand
   const VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT,
                                        nullptr};  // a submission may have it several times
   if (const auto s = f.BeginCommandBuffer(b, &begin); s != VK_SUCCESS) return failed(s, "recording commands");
-  if (times.pool != VK_NULL_HANDLE) f.CmdResetQueryPool(b, times.pool, 0, std::uint32_t(2 * all.size()));
+  if (times.pool != VK_NULL_HANDLE) f.CmdResetQueryPool(b, times.pool, 0, times.queries(all.size()));
   barrier(c, b, working_stages, VK_ACCESS_2_MEMORY_WRITE_BIT, compute, reads | writes);
   VkPipeline bound = VK_NULL_HANDLE;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -88,11 +98,11 @@ inline result<void> record_commands(context& c, const pipelines& made, VkCommand
     if (p != bound) f.CmdBindPipeline(b, VK_PIPELINE_BIND_POINT_COMPUTE, p);
     bound = p;
     if (d.push_bytes > 0) f.CmdPushConstants(b, c.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, d.push_bytes, d.push.data());
-    if (times.pool != VK_NULL_HANDLE) f.CmdWriteTimestamp2(b, compute, times.pool, std::uint32_t(2 * i));
+    if (const auto q = times.before(i); q >= 0) f.CmdWriteTimestamp2(b, compute, times.pool, std::uint32_t(q));
     c.begin_label(b, std::to_string(d.step) + " " + std::string(d.code->name));
     f.CmdDispatch(b, d.count.x, d.count.y, d.count.z);
     c.end_label(b);
-    if (times.pool != VK_NULL_HANDLE) f.CmdWriteTimestamp2(b, compute, times.pool, std::uint32_t(2 * i + 1));
+    if (const auto q = times.after(i, all.size()); q >= 0) f.CmdWriteTimestamp2(b, compute, times.pool, std::uint32_t(q));
   }
   barrier(c, b, compute, writes, VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT);
   if (const auto s = f.EndCommandBuffer(b); s != VK_SUCCESS) return failed(s, "recording commands");

@@ -17,9 +17,9 @@
 #include "../../core/op_info.hpp"
 #include "../../core/step.hpp"
 #include "../../core/target.hpp"
-#include "../../plan/choose_kernel.hpp"
 #include "../../plan/report/launch_row.hpp"
 #include "../queue/hazards.hpp"
+#include "../queue/known_choices.hpp"
 #include "launch_size.hpp"
 #include "limits.hpp"
 
@@ -87,6 +87,7 @@ struct dispatch {
   std::vector<range> reads, writes;
   std::string_view set;                          // the kernel set that runs
   std::vector<considered_variant> considered{};  // the variants among which it was chosen
+  std::string choice{};                          // the signature of that choice; empty: it is not remembered
   std::string_view reason{};                     // why a faster set does not run; empty: there is none
   std::int32_t step = -1;                        // index of the plan's step
   std::int32_t joined = -1;                      // another step that it does, too; -1: none
@@ -145,15 +146,24 @@ class shader_store {
   virtual const shader* keep(std::string_view name, std::vector<std::uint32_t> words) = 0;
 };
 
+struct launch;
+
 /// Collects the dispatches of a plan.
 class recording {
  public:
   recording(constant_store& const_pool, shader_store& shaders) : const_pool_(const_pool), shaders_(shaders) {}
 
   /// For choose_kernel: the variants among which the dispatch that is added next was chosen.
-  kernel_choices* considered() { return choices_.all.clear(), &choices_; }
+  kernel_choices* considered();
   /// Asks for a variant, as in kernel_choices.
-  void want(std::string_view variant) { choices_.wanted = variant; }
+  void want(std::string_view variant) { choices_.want(variant); }
+  /// Takes remembered choices from there; null: the fastest by estimate.
+  void know(const known_choices* all) { choices_.know(all); }
+  /// The step that is recorded next. Its launch must live as long as it is recorded.
+  void begin_step(const op_info& op, const launch& l) {
+    op_ = &op, launch_ = &l;
+    choices_.begin_step();
+  }
 
   /// Adds a dispatch of `code`. `push` is a struct with the layout of the shader's push constants (scalar layout), at most 128 bytes.
   template <class Push>
@@ -175,7 +185,8 @@ class recording {
     d.writes = std::move(writes);
     d.set = set;
     d.reason = reason;
-    d.considered = std::exchange(choices_.all, {});
+    d.considered = choices_.considered();
+    d.choice = choices_.signature();
     d.step = step;
     d.joined = joined;
     d.oscillation = oscillation;
@@ -204,7 +215,9 @@ class recording {
   std::int32_t launch_size = -1;  // invocations per workgroup where a kernel allows any number; -1: the kernel's own choice
 
  private:
-  kernel_choices choices_;
+  step_choices choices_;
+  const op_info* op_ = nullptr;
+  const launch* launch_ = nullptr;
   constant_store& const_pool_;
   shader_store& shaders_;
 };
@@ -265,6 +278,10 @@ struct device_scalars {
   }
 };
 static_assert(sizeof(step_scalars) == 136 && sizeof(device_scalars) == 160);
+
+inline kernel_choices* recording::considered() {
+  return choices_.next([this] { return op_ == nullptr ? std::string() : signature_of(*op_, set, *launch_); });
+}
 
 /// The kernel of Op in precision P of a kernel set: `static void record(const launch&, recording&)` adds its dispatches. A kernel without `record` declares
 /// that fused bodies may contain the op (see emitted_instruction). Optional: `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)` and

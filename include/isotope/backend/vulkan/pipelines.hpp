@@ -1,6 +1,6 @@
 #pragma once
 /// Compute pipelines of a device: one per (module, constants, subgroup size). Several threads create them; they are kept until the device is closed, and the
-/// driver's cache of them on disk.
+/// driver's cache of them on disk. Beside that file lies the one of the variants of kernels that were chosen, which has the suffix ".choices".
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -15,6 +15,7 @@
 #include "context.hpp"
 #include "launch.hpp"
 #include "pipeline_file.hpp"
+#include "shipped_choices.hpp"
 
 namespace isotope::vulkan {
 
@@ -26,7 +27,12 @@ struct pipeline_counts {
 
 class pipelines : public shader_store {
  public:
-  explicit pipelines(std::shared_ptr<context> c) : context_(std::move(c)) {
+  variant_cache variants;
+
+  explicit pipelines(std::shared_ptr<context> c)
+      : variants(c->options.autotune, c->options.cache.empty() ? "" : c->options.cache + ".choices", key_of(*c), c->physical().name,
+                 shipped()),
+        context_(std::move(c)) {
     std::vector<char> blob;
     if (!context_->options.cache.empty()) blob = pipeline_file::read(context_->options.cache, context_->physical());
     warm_ = !blob.empty();
@@ -135,6 +141,11 @@ class pipelines : public shader_store {
   std::atomic<bool> changed_ = false;
   bool warm_ = false;
 
+  static std::string key_of(const context& c) {
+    std::string uuid;
+    for (const std::uint8_t byte : c.physical().cache_uuid) uuid += known_choices_detail::hex(byte) + '.';
+    return "vulkan, " + c.physical().name + ", " + c.physical().driver + ", " + uuid;
+  }
   static key key_of(const dispatch& d) { return {d.code->words.data(), d.subgroup, d.specialization.words()}; }
 
   result<VkPipeline> create(const dispatch& d) {

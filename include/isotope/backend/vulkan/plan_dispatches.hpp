@@ -6,6 +6,7 @@
 
 #include "../../plan/late.hpp"
 #include "../queue/arena_layout.hpp"
+#include "../queue/operand_places.hpp"
 #include "launch.hpp"
 #include "table.hpp"
 #include "weight_scores.hpp"
@@ -31,7 +32,8 @@ class bound_step {
   std::vector<view> views;
   launch given;
 
-  bound_step(const plan_view& p, const step& s, late_resolver& late, const region_addresses& base, std::uint8_t active) {
+  bound_step(const plan_view& p, const step& s, late_resolver& late, const region_addresses& base, std::uint8_t active,
+             const step_recording& how) {
     for (int k = 0; k < s.inputs + s.outputs; ++k) views.push_back(bind(late.at(p.operands[std::size_t(s.operands + k)]), base));
     given.in = std::span<const view>(views.data(), s.inputs);
     given.out = std::span<const view>(views.data() + s.inputs, s.results());
@@ -41,6 +43,7 @@ class bound_step {
     given.body = p.micro_ops.subspan(std::size_t(s.body), s.body_size);
     given.scratch = s.scratch < 0 ? 0 : base.at[std::size_t(value_kind::temp)] + std::uint64_t(s.scratch);
     given.scratch_bytes = s.scratch < 0 ? 0 : s.scratch_bytes;
+    how.move(std::span<view>(views), s.inputs, given.scratch, given.scratch_bytes);
     given.scalars = base.scalars;
     given.ordinal = s.ordinal;
     given.accumulate = s.added(active);
@@ -74,19 +77,21 @@ inline std::uint32_t read_after(const plan_view& p, std::size_t i, std::size_t l
 /// The dispatches of all steps that belong to an active phase, in order. Those of two steps that a kernel records together have the number of the second.
 inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernels, const region_addresses& base,
                                     const std::array<std::int32_t, 16>& sizes, const device_limits& device, std::uint8_t active,
-                                    constant_store& const_pool, shader_store& shaders, const weight_scores* scores = nullptr) {
+                                    constant_store& const_pool, shader_store& shaders, const weight_scores* scores = nullptr,
+                                    const step_recording& how = {}) {
   recording r(const_pool, shaders);
+  r.know(how.known);
   r.launch_size = device.switches.launch_size;
   r.want(device.switches.variant);
   late_resolver late(p);
   late.set(sizes);
   const auto after = [&](std::size_t i) {  // the next step of an active phase
-    while (i < p.steps.size() && (p.steps[i].phases & active) == 0) ++i;
+    while (i < p.steps.size() && ((p.steps[i].phases & active) == 0 || (how.only >= 0 && how.only != std::int32_t(i)))) ++i;
     return i;
   };
   const auto bound = [&](std::size_t i) {
     const step& s = p.steps[i];
-    bound_step b(p, s, late, base, active);
+    bound_step b(p, s, late, base, active, how);
     b.given.device = &device;
     b.given.custom = kernels.custom;
     b.given.oscillation = scores == nullptr || s.inputs < 2 ? -1.0f : scores->of(p.operands[std::size_t(s.operands + 1)]);
@@ -100,6 +105,7 @@ inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernel
       const bound_step then = bound(next);
       r.oscillation = then.given.oscillation;
       r.step = std::int32_t(next), r.joined = std::int32_t(i);
+      r.begin_step(*p.steps[next].op, then.given);
       if (together({*p.steps[i].op, kernels.code[std::size_t(p.steps[i].kernel)], now.given, read_after(p, i, next)}, then.given, r)) {
         i = next;
         continue;
@@ -107,6 +113,7 @@ inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernel
     }
     r.oscillation = now.given.oscillation;
     r.step = std::int32_t(i), r.joined = -1;
+    r.begin_step(*p.steps[i].op, now.given);
     enter_set(r, kernels.table[std::size_t(p.steps[i].kernel)].set);
     kernels.code[std::size_t(p.steps[i].kernel)](now.given, r);
   }

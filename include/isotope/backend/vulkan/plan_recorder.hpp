@@ -9,6 +9,7 @@
 #include "command_buffers.hpp"
 #include "constant_pool.hpp"
 #include "plan_dispatches.hpp"
+#include "variant_timer.hpp"
 
 #include <isotope/shaders/readback.hpp>
 
@@ -43,7 +44,7 @@ struct plan_recorder {
   /// The dispatches of a run; the last one copies the outputs to readback memory.
   std::vector<dispatch> list(const bound_plan& p, std::uint8_t active, constant_pool& pool) {
     const device_limits& limits = device->physical().limits;
-    auto all = vulkan::record(p.plan, kernels, p.base, p.sizes, limits, active, pool, *made, &scores);
+    auto all = chosen(p, active, pool);
     const auto bytes = p.plan.totals.region[std::size_t(value_kind::output)];
     if (p.readback == 0 || bytes == 0 || device->options.diagnose.no_readback) return all;
     const std::uint64_t from = p.base[value_kind::output];
@@ -58,6 +59,21 @@ struct plan_recorder {
           {range(p.readback, bytes)});
     all.push_back(std::move(r.dispatches.back()));
     return all;
+  }
+  /// The dispatches of the steps, with the variants of kernels that are known to be the fastest. Where they are not known, they are timed if that is asked for.
+  std::vector<dispatch> chosen(const bound_plan& p, std::uint8_t active, constant_pool& pool) {
+    const device_limits& limits = device->physical().limits;
+    const auto recorded = [&](const step_recording& how) {
+      return vulkan::record(p.plan, kernels, p.base, p.sizes, limits, active, pool, *made, &scores, how);
+    };
+    const bool known = made->variants.level() != tuning::off && limits.switches.variant.empty();
+    const step_recording all{known ? &made->variants : nullptr};
+    auto steps = recorded(all);
+    if (!known) return steps;
+    variant_timer timer(device, *made, recorded);
+    if (!tuner(p.plan, made->variants, timer).settle(steps)) return steps;
+    made->variants.save();
+    return recorded(all);
   }
   result<VkCommandBuffer> new_commands() const { return command_buffers.buffer(); }
   result<void> record(VkCommandBuffer to, std::span<const dispatch> all, std::span<const std::uint8_t> before) const {

@@ -62,8 +62,9 @@ template <Target T> class queue {
     if (auto v = p.prepare(active, sizes); !v) return v.error();
     return {};
   }
-  /// Saves the driver's pipeline cache to disk.
+  /// Saves the driver's pipeline cache and the choices of variants to disk.
   result<void> loaded() {
+    recorder_->made->variants.save();
     recorder_->made->save();
     return {};
   }
@@ -115,6 +116,7 @@ template <Target T> class queue {
   std::vector<std::string> messages() const {
     auto all = recorder_->device->messages().texts();
     for (std::string& text : all) text.insert(0, "validation: ");
+    for (std::string& text : recorder_->made->variants.messages()) all.push_back(std::move(text));
     return all;
   }
 

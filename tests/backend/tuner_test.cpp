@@ -1,0 +1,200 @@
+/// Choices among variants: what is remembered at each level, and how variants are timed and compared, on a device that is made up.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include <isotope/backend/queue/tuner.hpp>
+
+#include "../io/scratch_folder.hpp"
+
+namespace isotope {
+namespace tuner_test {
+
+TEST(variant_cache, an_estimate_is_kept_for_later_runs_but_does_not_pass_for_a_measurement) {
+  const scratch_folder f;
+  {
+    variant_cache c(tuning::cached, f.at("choices"), "device");
+    EXPECT_EQ(c.find("a"), "");
+    c.put_estimated("a", "tile 1");
+    c.put_measured("b", "tile 2");
+    EXPECT_EQ(c.find("a"), "tile 1");
+    c.save();
+  }
+  const variant_cache cached(tuning::cached, f.at("choices"), "device"), measure(tuning::measure, f.at("choices"), "device"),
+      off(tuning::off, f.at("choices"), "device");
+  EXPECT_EQ(cached.find("a"), "tile 1");
+  EXPECT_EQ(cached.find("b"), "tile 2");
+  EXPECT_EQ(measure.find("a"), "");
+  EXPECT_EQ(measure.find("b"), "tile 2");
+  EXPECT_EQ(off.find("b"), "");
+}
+TEST(variant_cache, a_shipped_table_serves_its_device_where_the_file_has_no_choice_and_nothing_is_to_be_measured) {
+  const std::array<shipped_choices, 2> all{{{"one", "a\ttile 1\nb\ttile 2\nbroken"}, {"other", "a\ttile 9\n"}}};
+  variant_cache c(tuning::cached, "", "key", "one", all);
+  EXPECT_EQ(c.find("a"), "tile 1");
+  EXPECT_EQ(c.find("broken"), "");
+  c.put_estimated("b", "tile 7");
+  EXPECT_EQ(c.find("b"), "tile 7");
+  EXPECT_EQ(variant_cache(tuning::cached, "", "key", "none", all).find("a"), "");
+  EXPECT_EQ(variant_cache(tuning::measure, "", "key", "one", all).find("a"), "");
+}
+TEST(variant_cache, the_fastest_wins_and_of_those_within_one_percent_the_first) {
+  const auto best = [](std::vector<timed_variant> all) { return fastest_of(all); };
+  EXPECT_EQ(best({{"a", 1, 1.2}, {"b", 1, 1.0}, {"c", 1, 1.1}}), 1);
+  EXPECT_EQ(best({{"a", 1, 1.009}, {"b", 1, 1.0}}), 0);
+  EXPECT_EQ(best({{"a", 1, 1.011}, {"b", 1, 1.0}}), 1);
+  EXPECT_EQ(best({{"a", 1, 0.5, false}, {"b", 1, 1.0}, {"c", 1, 0}}), 1);
+  EXPECT_EQ(best({{"a", 1, 0.5, false}}), -1);
+}
+TEST(variant_cache, results_agree_if_they_differ_by_rounding_alone) {
+  std::vector<float> a(200), b, c;
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = std::sin(float(i)) * 30;
+  b = c = a;
+  for (float& x : b) x *= 1 + 0x1p-12f;
+  c[130] += 20;
+  const auto bytes = [](const std::vector<float>& x) { return std::as_bytes(std::span(x)); };
+  EXPECT_TRUE(results_agree(dtype::f32, bytes(a), bytes(a)));
+  EXPECT_TRUE(results_agree(dtype::f32, bytes(a), bytes(b)));
+  EXPECT_FALSE(results_agree(dtype::f32, bytes(a), bytes(c)));
+  EXPECT_FALSE(results_agree(dtype::i32, bytes(a), bytes(b))) << "whole numbers are equal or they are not";
+  c = a;
+  c[7] = std::nanf("");
+  EXPECT_FALSE(results_agree(dtype::f32, bytes(a), bytes(c)));
+}
+
+/// A device whose one step writes 1,000 floats, by four variants with times of their own. "wrong" writes other numbers than the rest.
+struct made_up {
+  struct dispatch {
+    std::string choice, variant;
+    std::vector<considered_variant> considered;
+    std::int32_t step = 0;
+    std::vector<byte_range> reads, writes;
+    std::uint64_t x = 0, y = 0;
+  };
+  struct memory {
+    std::vector<std::byte> bytes;
+    std::uint64_t address() const { return reinterpret_cast<std::uint64_t>(bytes.data()); }
+  };
+  struct run {
+    std::vector<dispatch> all;
+    int times = 1;
+  };
+  struct view {
+    std::uint64_t at;
+    std::int64_t bytes;
+    dtype type = dtype::f32;
+  };
+  static constexpr std::int64_t count = 1000;
+  std::vector<considered_variant> variants{{"a", 1.0}, {"b", 1.1}, {"wrong", 1.2}, {"slow", 3.5}, {"narrow", 0, "it does not fit"}};
+  std::map<std::string, double> seconds_of{{"a", 2e-3}, {"b", 1e-3}, {"wrong", 1e-5}, {"slow", 1e-6}};
+  std::set<std::string> timed;
+  std::int64_t most_bytes = 1 << 20;
+  std::vector<float> tensors = std::vector<float>(2 * count + 8, 0.25f);  // of the program: x, y
+
+  std::vector<dispatch> record(const step_recording& how) {
+    std::array<view, 2> views{{{reinterpret_cast<std::uint64_t>(tensors.data()), 4 * count},
+                               {reinterpret_cast<std::uint64_t>(tensors.data() + count + 8), 4 * count}}};
+    std::uint64_t scratch = 0;
+    how.move(std::span<view>(views), 1, scratch, 0);
+    dispatch d;
+    d.choice = "step", d.considered = variants, d.x = views[0].at, d.y = views[1].at;
+    const std::string known = how.known == nullptr ? "" : how.known->find("step");
+    for (auto& v : d.considered)
+      if (v.name == known) d.variant = known;
+    if (d.variant.empty()) d.variant = "a";
+    for (auto& v : d.considered) v.chosen = v.name == d.variant;
+    return {d};
+  }
+  result<void> compile(const std::vector<dispatch>&) { return {}; }
+  result<memory> allocate(std::int64_t bytes) const {
+    if (bytes > most_bytes) return fail(errc::out_of_memory, "no memory", "made up", "less");
+    return memory{std::vector<std::byte>(std::size_t(bytes))};
+  }
+  result<void> clear(memory& m, std::int64_t at, std::int64_t bytes) {
+    std::memset(m.bytes.data() + at, 0, std::size_t(bytes));
+    return {};
+  }
+  result<void> upload(memory& m, std::int64_t at, std::span<const std::byte> from) {
+    std::memcpy(m.bytes.data() + at, from.data(), from.size());
+    return {};
+  }
+  result<void> download(const memory& m, std::span<const memory_piece> all) {
+    for (const auto& p : all) std::memcpy(p.to.data(), m.bytes.data() + p.at, p.to.size());
+    return {};
+  }
+  result<run> prepare(const std::vector<dispatch>& all, int times) { return run{all, times}; }
+  result<double> seconds(const run& r) {
+    for (const dispatch& d : r.all) {
+      const auto* x = reinterpret_cast<const float*>(d.x);
+      auto* y = reinterpret_cast<float*>(d.y);
+      for (std::int64_t i = 0; i < count; ++i) y[i] = 2 * x[i] + (d.variant == "wrong" && i == 700 ? 3.0f : 0.0f);
+      timed.insert(d.variant);
+    }
+    return seconds_of.at(r.all.front().variant);
+  }
+};
+struct one_step {
+  std::vector<step> steps = std::vector<step>(1);
+  plan_view view() const {
+    plan_view p;
+    p.steps = steps;
+    return p;
+  }
+};
+
+TEST(tuner, times_what_may_be_fastest_and_keeps_the_fastest_that_agrees) {
+  made_up d;
+  const one_step p;
+  variant_cache c(tuning::measure, "", "device");
+  EXPECT_TRUE(tuner(p.view(), c, d).settle(d.record({})));
+  EXPECT_EQ(c.find("step"), "b");
+  EXPECT_EQ(d.timed, (std::set<std::string>{"a", "b", "wrong"})) << "the slow one is predicted to take more than three times as long";
+  ASSERT_EQ(c.messages().size(), 1u);
+  EXPECT_NE(c.messages()[0].find("'wrong' is not used"), std::string::npos) << c.messages()[0];
+  for (const float x : d.tensors) ASSERT_EQ(x, 0.25f) << "timing changes no tensor";
+  d.timed.clear();
+  EXPECT_FALSE(tuner(p.view(), c, d).settle(d.record({&c})));
+  EXPECT_TRUE(d.timed.empty()) << "once";
+}
+TEST(tuner, without_measuring_the_estimate_is_kept_and_nothing_runs) {
+  made_up d;
+  const one_step p;
+  variant_cache c(tuning::cached, "", "device");
+  EXPECT_FALSE(tuner(p.view(), c, d).settle(d.record({})));
+  EXPECT_EQ(c.find("step"), "a");
+  EXPECT_TRUE(d.timed.empty());
+  c.put_measured("step", "a variant of an earlier build");
+  EXPECT_FALSE(tuner(p.view(), c, d).settle(d.record({&c})));
+  EXPECT_EQ(c.find("step"), "a") << "a name that no variant has is a missing choice";
+}
+TEST(tuner, without_memory_the_estimate_stays_and_one_line_says_so) {
+  made_up d;
+  d.most_bytes = 1000;
+  const one_step p;
+  variant_cache c(tuning::measure, "", "device");
+  EXPECT_FALSE(tuner(p.view(), c, d).settle(d.record({})));
+  EXPECT_EQ(c.find("step"), "");
+  ASSERT_EQ(c.messages().size(), 1u);
+  EXPECT_NE(c.messages()[0].find("were not timed"), std::string::npos) << c.messages()[0];
+}
+TEST(operand_places, keep_distances_of_bytes_that_overlap_and_the_remainder_of_addresses) {
+  operand_places p;
+  p.add({1000, 100}, operand_places::area::noise);
+  p.add({5000, 100}, operand_places::area::noise);
+  p.add({5050, 300}, operand_places::area::written);
+  p.add({9000, 50}, operand_places::area::zeros);
+  p.place(1 << 20, 2 << 20, 3 << 20);
+  for (const std::uint64_t at : {1000u, 1099u, 5000u, 5349u, 9000u}) EXPECT_EQ(p.at(at) % 256, at % 256) << at;
+  EXPECT_EQ(p.at(5349) - p.at(5000), 349u);
+  EXPECT_EQ(p.at(1000) >> 20, 1u);
+  EXPECT_EQ(p.at(9000) >> 20, 2u);
+  EXPECT_EQ(p.at(5000) >> 20, 3u) << "what is written, and what overlaps it";
+  EXPECT_EQ(p.at(400), 400u) << "no byte of the step";
+  EXPECT_LE(p.at(1099) - (1 << 20), std::uint64_t(p.bytes_of(operand_places::area::noise)));
+}
+
+}  // namespace tuner_test
+}  // namespace isotope
