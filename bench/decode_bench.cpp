@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   bool profiled = false, readback = false, a8 = false, invariant = false, asks = false;
   iso::weight_storage stored = nullptr;
   std::string calibration;
-  typename iso::device<target>::options options{.cache = std::getenv("ISOTOPE_CACHE") != nullptr ? std::getenv("ISOTOPE_CACHE") : ""};
+  auto options = bench::options_of_environment<typename iso::device<target>::options>();
   for (int i = 4; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--profile") profiled = true;

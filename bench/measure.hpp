@@ -47,6 +47,17 @@ template <class F> rate rate_of(double span, const F& call) {
   return best;
 }
 
+/// Options of a device with the file of ISOTOPE_CACHE. Where it names one, variants of kernels are timed that it lacks, unless ISOTOPE_AUTOTUNE is another level.
+template <class Options> Options options_of_environment() {
+  Options o;
+  const char *cache = std::getenv("ISOTOPE_CACHE"), *level = std::getenv("ISOTOPE_AUTOTUNE");
+  if (cache != nullptr) o.cache = cache;
+  if (cache != nullptr) o.autotune = isotope::tuning::measure;
+  for (std::size_t k = 0; level != nullptr && k < isotope::tuning_names.size(); ++k)
+    if (isotope::tuning_names[k] == level) o.autotune = isotope::tuning(k);
+  return o;
+}
+
 /// Sets the number of threads where a device has any.
 template <class Options> void use_threads([[maybe_unused]] int threads, [[maybe_unused]] Options& o) {
   if constexpr (requires { o.threads; }) o.threads = threads;

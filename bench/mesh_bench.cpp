@@ -128,7 +128,8 @@ int measure_mesh(const asked& a, const iso::dynamic_plan& plan) {
     typename iso::device<target>::options o;
     o.threads = on_cuda ? 0 : 1;
     o.name = on_cuda ? std::to_string(rank) : "";
-    o.cache = std::getenv("ISOTOPE_CACHE") != nullptr ? std::getenv("ISOTOPE_CACHE") : "";
+    const auto kept = bench::options_of_environment<decltype(o)>();
+    o.cache = kept.cache, o.autotune = kept.autotune;
     diagnose(a, o.diagnose);
     return iso::device<target>::open(o);
   };

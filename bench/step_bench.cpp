@@ -9,7 +9,9 @@
 #include <isotope/isotope.hpp>
 #include <isotope/plan/report/to_text.hpp>
 #include <isotope/selected.hpp>
+
 #include <isotope/train/run_ahead.hpp>
+#include "measure.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -207,7 +209,7 @@ int main(int argc, char** argv) {
 
   auto plan = iso::plan_training<target>(iso::model::gpt_loss_of{size, batch, length}, options);
   if (!plan) return fail(plan.error());
-  auto device = iso::device<target>::open({.cache = std::getenv("ISOTOPE_CACHE") != nullptr ? std::getenv("ISOTOPE_CACHE") : ""});
+  auto device = iso::device<target>::open(bench::options_of_environment<typename iso::device<target>::options>());
   if (!device) return fail(device.error());
   const double opened = seconds();
   auto session = device->load(*std::move(plan));

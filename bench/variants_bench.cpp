@@ -1,8 +1,10 @@
-/// bench_variants [--op matmul|attention] [--rows N] [--random N] [--seconds S] [--no-library] [--all]: whether choose_kernel takes the fastest variant. The products
-/// of a training step of GPT-2 124M of N rows (4,096), then N products of random sizes (50); with `--op attention` its attention of up to 8 N tokens, the gradient and attention to 512
-/// cached positions. Each runs as the library chooses, then with each variant that fits, and the line says how much longer the chosen one takes than the
-/// fastest. Times are the least of runs of a plan with this step alone, for S seconds (0.05) each, after as long a warm-up; of a gradient without the
-/// forward step, which has a line of its own. --no-library: on cuda, without cuBLASLt, which takes products that have no epilogue. --all: every time of every variant.
+/// bench_variants [--op matmul|attention] [--rows N] [--random N] [--seconds S] [--no-library] [--measure] [--loads N] [--step] [--all]: whether choose_kernel takes the fastest
+/// variant. The products of a training step of GPT-2 124M of N rows (4,096), then N products of random sizes (50); with `--op attention` its attention of up to 8 N tokens, the gradient and
+/// attention to 512 cached positions. Each runs as the library chooses, then with each variant that fits, and the line says how much longer the chosen one
+/// takes than the fastest. Times are the least of runs of a plan with this step alone, for S seconds (0.05) each, after as long a warm-up; of N loads (1)
+/// with other places in memory, the least; of a gradient without the forward step, which has a line of its own. --measure: the library times variants when
+/// it loads a plan, and takes the fastest. --step: first, what loading a training step of GPT-2 124M of N rows and the step itself take, by estimate and
+/// with timed variants. --no-library: on cuda, without cuBLASLt, which takes products that have no epilogue. --all: every time of every variant.
 #include <isotope/isotope.hpp>
 #include <isotope/plan/dynamic.hpp>
 #include <isotope/selected.hpp>
@@ -105,14 +107,17 @@ struct problem {
 
 using variants = std::vector<iso::considered_variant>;
 struct found {
-  double seconds = 0;
+  double seconds = 0, loading = 0;
   std::vector<variants> choices;  // of each step that has one
 };
 iso::result<found> run(const iso::device<target>& device, const problem& p, double span) {
   auto plan = std::visit([](const auto& m) { return iso::plan_inference<target>(m); }, p.model);
   if (!plan) return std::move(plan).error();
+  found f;
+  const double start = bench::seconds();
   auto s = device.load(*std::move(plan));
   if (!s) return std::move(s).error();
+  f.loading = bench::seconds() - start;
   s->initialize(1);
   if (std::holds_alternative<cached_step>(p.model)) {
     for (const char* label : {"sequence", "position"}) {
@@ -121,7 +126,7 @@ iso::result<found> run(const iso::device<target>& device, const problem& p, doub
       for (std::size_t k = 0; k < in->size(); ++k) (*in)[k] = label[0] == 's' ? std::int32_t(k) : 511;
     }
   }
-  found f;
+  for (const std::string& text : s->queue().messages()) std::printf("%s\n", text.c_str());
   for (const auto& l : s->launches(iso::phase_always))
     if (!l.considered.empty()) f.choices.push_back(l.considered);
   const auto timed = [&](int times) -> iso::result<double> {
@@ -151,6 +156,35 @@ template <class Options> void ask_for([[maybe_unused]] Options& o, [[maybe_unuse
   if constexpr (requires { o.diagnose.variant; }) o.diagnose.variant = variant;
 }
 
+/// Sets how variants are chosen, where a backend tunes.
+template <class Options> void tune([[maybe_unused]] Options& o, [[maybe_unused]] iso::tuning how) {
+  if constexpr (requires { o.autotune; }) o.autotune = how;
+}
+
+/// Loads a training step with these options and times it.
+iso::result<void> run_step(const options& o, std::int64_t rows, double span, const char* what) {
+  constexpr iso::model::gpt gpt2{.layers = 12, .heads = 12, .width = 768, .vocab = 50257, .context = 1024};
+  auto plan = iso::plan_training<target>(iso::model::gpt_loss_of{gpt2, int(std::max<std::int64_t>(rows / 1024, 1)), 1024});
+  if (!plan) return std::move(plan).error();
+  auto device = iso::device<target>::open(o);
+  if (!device) return device.error();
+  const double start = bench::seconds();
+  auto s = device->load(*std::move(plan));
+  if (!s) return s.error();
+  const double loading = bench::seconds() - start;
+  for (const std::string& text : s->queue().messages()) std::printf("%s\n", text.c_str());
+  s->initialize(1);
+  double least = 1e9;
+  for (const double end = bench::seconds() + 0.3 + 10 * span; bench::seconds() < end;) {
+    const double began = bench::seconds();
+    if (auto r = s->run_plan_times(0, 8); !r) return r;
+    least = std::min(least, (bench::seconds() - began) / 8);
+  }
+  std::printf("training step of GPT-2 124M, %lld rows, %s: %.3f ms, loading took %.2f s\n", static_cast<long long>(rows), what, 1e3 * least,
+              loading);
+  return {};
+}
+
 struct row {
   problem of;
   found usual;
@@ -166,8 +200,9 @@ int main(int argc, char** argv) {
   std::int64_t rows = 4096;
   int random = 50;
   double span = 0.05;
-  bool every = false, attention = false;
-  options o{.cache = std::getenv("ISOTOPE_CACHE") != nullptr ? std::getenv("ISOTOPE_CACHE") : ""};
+  bool every = false, attention = false, step = false;
+  int loads = 1;
+  options o = bench::options_of_environment<options>();
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     const auto value = [&] { return i + 1 < argc ? argv[++i] : "0"; };
@@ -176,11 +211,23 @@ int main(int argc, char** argv) {
     else if (word == "--seconds") span = std::atof(value());
     else if (word == "--all") every = true;
     else if (word == "--op") attention = std::string_view(value()) == "attention";
+    else if (word == "--step") step = true;
+    else if (word == "--loads") loads = std::max(1, std::atoi(value()));
+    else if (word == "--measure") tune(o, iso::tuning::measure);
     else if (word != "--no-library") return std::fprintf(stderr, "bench_variants: no flag '%s'\n", argv[i]), 2;
     [word](auto& x) {
       if constexpr (requires { x.diagnose.no_library; })
         if (word == "--no-library") x.diagnose.no_library = true;
     }(o);
+  }
+  if (step) {
+    options level = o;
+    using run = std::pair<iso::tuning, const char*>;
+    for (const auto& [tuned, what] : {run(iso::tuning::off, "by estimate, the first of the process"), run(iso::tuning::off, "by estimate"),
+                                      run(iso::tuning::measure, "timed"), run(iso::tuning::measure, "of the file")}) {
+      tune(level, tuned);
+      if (auto r = run_step(level, rows, span, what); !r) return bench::fail("bench_variants", r.error());
+    }
   }
   std::vector<row> all;
   if (attention) {
@@ -214,14 +261,18 @@ int main(int argc, char** argv) {
     if (!device) return bench::fail("bench_variants", device.error());
     for (row& r : all) {
       if (std::none_of(r.usual.choices.begin(), r.usual.choices.end(), [&](const variants& c) { return has(c, name); })) continue;
-      const auto f = run(*device, r.of, span);
-      if (!f) return bench::fail("bench_variants", f.error());
-      r.seconds[name] = f->seconds;
+      for (int k = 0; k < loads; ++k) {
+        const auto f = run(*device, r.of, span);
+        if (!f) return bench::fail("bench_variants", f.error());
+        if (every && loads > 1) std::printf("  %9.2f us, load %d, %s by %s\n", 1e6 * f->seconds, k, r.of.text().c_str(), name.c_str());
+        r.seconds[name] = k == 0 ? f->seconds : std::min(r.seconds[name], f->seconds);
+      }
     }
   }
-  double worst = 1;
+  double worst = 1, loading = 0;
   int above = 0, counted = 0;
   for (const row& r : all) {
+    loading += r.usual.loading;
     const row* before = r.of.before < 0 ? nullptr : &all[std::size_t(r.of.before)];
     const double less = before == nullptr ? 0 : before->usual.seconds;
     if (r.usual.choices.empty())
@@ -245,6 +296,8 @@ int main(int argc, char** argv) {
     }
   }
   std::printf(
-      "%d steps with a choice: the chosen variant takes at most %.3f times as long as the fastest, and more than 1.03 times in %d\n",
-      counted, worst, above);
+      "%d steps with a choice: the chosen variant takes at most %.3f times as long as the fastest, and more than 1.03 times in %d; loading "
+      "all "
+      "plans took %.2f s\n",
+      counted, worst, above, loading);
 }
