@@ -180,6 +180,19 @@ TEST(tuner, without_memory_the_estimate_stays_and_one_line_says_so) {
   ASSERT_EQ(c.messages().size(), 1u);
   EXPECT_NE(c.messages()[0].find("were not timed"), std::string::npos) << c.messages()[0];
 }
+TEST(step_choices, only_a_step_with_a_signature_is_remembered) {
+  struct always_b final : known_choices {
+    std::string find(const std::string&) const override { return "b"; }
+  } all;
+  step_choices c;
+  c.know(&all);
+  c.begin_step();
+  EXPECT_EQ(c.next([] { return std::string(); })->remembered, "");
+  EXPECT_EQ(c.signature(), "");
+  c.begin_step();
+  EXPECT_EQ(c.next([] { return std::string("step"); })->remembered, "b");
+  EXPECT_EQ(c.signature(), "step");
+}
 TEST(operand_places, keep_distances_of_bytes_that_overlap_and_the_remainder_of_addresses) {
   operand_places p;
   p.add({1000, 100}, operand_places::area::noise);

@@ -83,13 +83,14 @@ class step_choices {
   /// Takes choices from there; null: the fastest by estimate.
   void know(const known_choices* all) { known_ = all; }
   void begin_step() { made_ = 0; }
-  /// For choose_kernel. `signature`: of the step.
+  /// For choose_kernel. `signature`: of the step; empty: its choice is not remembered.
   template <class Signature> kernel_choices* next(const Signature& signature) {
     now_.all.clear();
     now_.remembered.clear();
     signature_.clear();
     if (known_ == nullptr || !now_.wanted.empty()) return &now_;
     signature_ = signature();
+    if (signature_.empty()) return &now_;
     if (++made_ > 1) signature_ += ", choice " + std::to_string(made_);
     now_.remembered = known_->find(signature_);
     return &now_;
