@@ -28,7 +28,7 @@ template <class Record> class variant_timer {
   variant_timer(const variant_timer&) = delete;
   variant_timer& operator=(const variant_timer&) = delete;
   ~variant_timer() {
-    if (context_->lost()) return;
+    if (events_[0] == nullptr || context_->lost()) return;
     const auto here = context_->current();
     for (const auto e : events_)
       if (e != nullptr) context_->f()->destroy_event(e);
