@@ -41,21 +41,6 @@ TEST(result, holds_a_value_or_a_failure) {
 
 using here = target<backend::cpu, precision::f32, kernels::reference>;
 
-TEST(failure, failures_of_the_library_say_how_to_fix_them) {
-  const auto expect_fix = [](const auto& r, errc code) {
-    ASSERT_FALSE(r);
-    EXPECT_EQ(name_of(r.error().code), name_of(code));
-    EXPECT_FALSE(r.error().what.empty());
-    EXPECT_FALSE(r.error().fix.empty()) << r.error().line();
-  };
-  expect_fix(device<here>::open({.threads = -1}), errc::invalid_argument);
-  expect_fix(device<here>::open({.name = "warp"}), errc::unknown_device);
-  auto session = device<here>::open({.threads = 1})->load(*plan_inference<here>(model::mlp_logits_of{{}, 1}));
-  ASSERT_TRUE(session);
-  expect_fix(session->input<float>("pixels"), errc::not_found);
-  expect_fix(session->input<double>("x"), errc::invalid_argument);
-}
-
 TEST(failure, failures_of_a_plan_name_the_way_out_in_their_one_line) {
   const auto plan = plan_training<here>(model::mlp_loss_of{{.inputs = 64, .hidden = 512}, 8}, {}, 1 << 20);
   ASSERT_FALSE(plan);
