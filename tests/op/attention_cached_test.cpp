@@ -32,31 +32,6 @@ TEST_P(attention_cached, rows_are_appended_where_they_belong_and_idle_ones_nowhe
   EXPECT_TRUE(same(y.at(0), want_keys));
   EXPECT_TRUE(same(y.at(1), want_values));
 }
-class attention_cached_variants : public op_test {};
-INSTANTIATE_TEST_SUITE_P(, attention_cached_variants, on_native(), target_name);
-
-/// Each way to divide positions gives the sums of the reference kernel, where heads share keys and where they do not.
-TEST_P(attention_cached_variants, all_give_the_same_rows) {
-  const auto& here = *this;
-  constexpr std::int64_t T = 1100, D = 16, G = 2;
-  const host keys = random({2, G, T, D}, here.type, 1), values = random({2, G, T, D}, here.type, 2);
-  for (const std::int64_t H : {G, 2 * G}) {
-    const host q = random({1, H * D}, here.type, 3);
-    const std::vector<host> in = {q, keys, values, places({1}), places({double(T - 1)})};
-    host expected;
-    const op::attention_cached::constants c{.heads = H};
-    for_each_variant([&](kernel_choices& choices) {
-      settings s;
-      s.choices = &choices;
-      const auto y = here.run<op::attention_cached>(in, c, s);
-      if (choices.wanted.empty()) expected = y.at(0);
-      // Both are sums of up to T terms of weights, and results rounded to the program's format.
-      const double unit = here.type == dtype::bf16 ? 0x1p-7 : here.roundings(4.0 * T);
-      EXPECT_TRUE(near(y.at(0), expected.at, 2 * unit)) << choices.wanted;
-    });
-  }
-}
-
 TEST_P(attention_cached, gives_the_rows_of_causal_attention_in_any_slot_and_order) {
   const auto& here = *this;
   constexpr std::int64_t slots = 3, H = 4, G = 2, T = 37, D = 12, S = 37;

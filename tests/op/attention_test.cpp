@@ -1,7 +1,7 @@
 // labels: subgroups
 #include "harness.hpp"
 
-#include "attention_problem.hpp"
+#include "attention_checks.hpp"
 
 namespace isotope::op_test {
 namespace attention_test {
@@ -9,8 +9,6 @@ namespace attention_test {
 class attention : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, attention, everywhere_with_native(), target_name);
 
-using sizes = attention_problem::sizes;
-attention_problem make(const op_test& here, const sizes& z, double scale = 0) { return {z, here.type, here.accum, scale}; }
 constexpr sizes cases[] = {{1, 1, 1, 1, 1, 1, true, false},   {2, 7, 7, 3, 3, 5, true, false},   {2, 5, 5, 4, 2, 3, false, false},
                            {1, 3, 8, 4, 1, 2, true, false},   {2, 4, 9, 2, 2, 8, false, true},   {1, 65, 65, 2, 1, 16, true, false},
                            {3, 33, 33, 2, 2, 7, true, true},  {1, 1, 130, 2, 2, 4, true, false}, {1, 9, 11, 2, 1, 67, true, false},
@@ -27,72 +25,6 @@ constexpr sizes dropping_cases[] = {{2, 7, 7, 3, 3, 5, true, false},        {2, 
                                     {2, 4, 9, 2, 2, 8, false, true},        {1, 65, 65, 2, 1, 16, true, false},
                                     {3, 33, 33, 2, 2, 7, true, true},       {1, 9, 11, 2, 1, 67, true, false},
                                     {1, 97, 130, 2, 1, 8, true, false, 37}, {1, 40, 70, 2, 2, 40, false, false}};
-
-/// A score is a sum of D products of at most 4. Its error becomes a relative error of the weights through exp, and values are at most 2.
-/// In addition, matrix units and bf16 pair instructions need weights rounded to 16 bits. Weights sum to 1.
-double forward_error(const op_test& here, const sizes& z) {
-  return here.roundings(double(2 * z.D + z.T + 8)) * 4 * double(z.D + 2) + 2 * here.rounded_weights;
-}
-/// Runs the gradient on the results of the forward op and compares it with the definition; also with packed operands if there are as many queries as keys.
-void expect_gradient(const op_test& here, const attention_problem& p, kernel_choices* choices = nullptr) {
-  const sizes& z = p.z;
-  const host dy = random({z.B, z.S, z.H * z.D}, here.type, 4);
-  std::vector<host> in = p.operands();
-  const auto y = here.run<op::attention>(in, p.attr, drawing(p));
-  auto a = p.attr;
-  a.scale = p.scale;
-  in.insert(in.end(), {y.at(0), y.at(1), dy});
-  auto how = drawing(p);
-  how.choices = choices;
-  const auto dx = here.run<op::attention_grad>(in, a, how);
-  const auto expected = attention_by_definition(p, &dy);
-  ASSERT_EQ(dx.size(), 3u);
-  // The gradient reads rounded y and lse: y, in its format, is in sums of D products with dy <= 2; lse, in the accumulation format, is in every weight.
-  // Dropout multiplies dP, the terms of dv and y, and so every error, by at most 1 / (1 - p).
-  const double D = double(z.D), S = double(z.S * z.H / z.G), grown = 1 / (1 - p.dropout);
-  const double ds =
-      grown * (2 * D * 2 * roundoff(here.type) + (4 * D) * (forward_error(here, z) + 8 * roundoff(here.accum) + here.rounded_weights));
-  const double dv = grown * 2 * S * (forward_error(here, z) + 8 * roundoff(here.accum));
-  EXPECT_TRUE(near(dx[0], expected.dq, 2 * ds)) << z.S;  // weights sum to 1
-  EXPECT_TRUE(near(dx[1], expected.dk, 2 * S * ds)) << z.S;
-  EXPECT_TRUE(near(dx[2], expected.dv, dv)) << z.S;
-  if (z.S == z.T && choices == nullptr) {  // one packed operand gives the same bits
-    std::vector<host> packed = {p.packed()};
-    if (z.masked) packed.push_back(p.mask);
-    packed.insert(packed.end(), {y[0], y[1], dy});
-    a.packed = true;
-    const auto d = here.run<op::attention_grad>(packed, a, drawing(p));
-    attention_problem g = p;
-    g.q = dx[0], g.k = dx[1], g.v = dx[2];
-    EXPECT_TRUE(same(d.at(0), g.packed().at));
-  }
-}
-
-class attention_variants : public op_test {};
-INSTANTIATE_TEST_SUITE_P(, attention_variants, on_native(), target_name);
-
-// Heads of a size that most kernels take, with fewer queries than a tile owns and with more.
-constexpr sizes variant_cases[] = {{1, 20, 40, 2, 1, 16, true, false}, {1, 66, 66, 1, 1, 64, true, false}};
-
-TEST_P(attention_variants, all_match_the_definition) {
-  const auto& here = *this;
-  for (const sizes& z : variant_cases) {
-    const auto p = make(here, z);
-    const auto expected = attention_by_definition(p);
-    const int fitting = for_each_variant([&](kernel_choices& choices) {
-      settings s;
-      s.choices = &choices;
-      const auto y = here.run<op::attention>(p.operands(), p.attr, s);
-      EXPECT_TRUE(near(y.at(0), expected.y, forward_error(here, z))) << choices.wanted;
-      EXPECT_TRUE(near(y.at(1), expected.lse, forward_error(here, z))) << choices.wanted;
-    });
-    const int of_gradient = for_each_variant([&](kernel_choices& choices) {
-      SCOPED_TRACE(choices.wanted);
-      expect_gradient(here, p, &choices);
-    });
-    RecordProperty("variants", fitting + of_gradient);
-  }
-}
 
 TEST_P(attention, forward_matches_the_definition) {
   const auto& here = *this;
