@@ -17,12 +17,12 @@ struct attention_grad_khr {
     return t == dtype::bf16 ? shaders::attention_grad_khr_queries_bf16 : shaders::attention_grad_khr_queries_f16;
   }
   /// 64 keys share each tile of 32 queries: small enough for several workgroups per multiprocessor, which hide each other's barriers. An H200 takes 0.763 ms for
-  /// (32, 12, 1024, 64). The last three are slower by as much as those of the forward kernel.
+  /// (32, 12, 1024, 64).
   static constexpr std::array<attention_matrix_variant<attention_part::keys>, 6> keys_variants{
-      {{4, 1, 2, 135}, {2, 1, 2, 97}, {1, 1, 2, 80}, {8, 1, 4, 123}, {8, 1, 2, 80}, {4, 1, 4, 84}}};
+      {{4, 1, 2, 135}, {2, 1, 2, 97}, {1, 1, 2, 80}, {8, 1, 4, 123}, {8, 1, 2, 124}, {4, 1, 4, 102}}};
   /// 64 queries share each tile of 32 keys: 0.420 ms.
   static constexpr std::array<attention_matrix_variant<attention_part::queries>, 6> queries_variants{
-      {{4, 1, 2, 184}, {2, 1, 2, 132}, {1, 1, 2, 109}, {8, 1, 4, 167}, {8, 1, 2, 108}, {4, 1, 4, 115}}};
+      {{4, 1, 2, 184}, {2, 1, 2, 132}, {1, 1, 2, 109}, {8, 1, 4, 164}, {8, 1, 2, 141}, {4, 1, 4, 107}}};
 
   template <attention_part Part>
   static attention_matrix_tiles tiles(const std::array<attention_matrix_variant<Part>, 6>& all, const attention_heads& h, const launch& l,
