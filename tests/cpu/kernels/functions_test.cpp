@@ -80,6 +80,28 @@ TEST(native_functions, tanh_keeps_its_stated_error) {
 TEST(native_functions, sigmoid_keeps_its_stated_error) { check<op::sigmoid>(sigmoid64, 3); }
 TEST(native_functions, silu_keeps_its_stated_error) { check<op::silu>(silu64, 4); }
 TEST(native_functions, gelu_tanh_keeps_its_stated_error) { check<op::gelu_tanh>(gelu64, 3.5); }
+TEST(native_functions, gelu_erf_of_bf16_keeps_its_stated_error) {
+  if constexpr (requires { sizeof(cpu::kernel<op::gelu_erf, precision::bf16, kernels::native>); }) {
+    double worst = 0;
+    for (std::uint32_t high = 0; high < 1 << 16; high += 16) {
+      float x[16], y[16];
+      for (std::uint32_t i = 0; i < 16; ++i) x[i] = std::bit_cast<float>((high + i) << 16);
+      const void* const in[] = {x};
+      cpu::kernel<op::gelu_erf, precision::bf16, kernels::native>::block(in, y, 16, 0);
+      for (int i = 0; i < 16; ++i) {
+        const double wanted = gelu_erf64(double(x[i]));
+        if (std::isnan(wanted) || std::isinf(wanted) || wanted == 0) {
+          EXPECT_TRUE(std::isnan(wanted) ? std::isnan(y[i]) : double(y[i]) == wanted && std::signbit(y[i]) == std::signbit(wanted)) << x[i];
+        } else if (std::fabs(wanted) >= 0x1p-126) {
+          worst = std::fmax(worst, std::fabs(double(y[i]) / wanted - 1));
+        } else {
+          EXPECT_TRUE(std::fabs(double(y[i]) - wanted) <= 0x1p-140) << x[i];
+        }
+      }
+    }
+    EXPECT_TRUE(worst <= 0x1p-14) << worst;
+  }
+}
 TEST(native_functions, gelu_erf_keeps_its_stated_error) { check<op::gelu_erf>(gelu_erf64, 4); }
 TEST(native_functions, derivatives_keep_their_stated_errors) {
   check<op::silu_grad>(silu_slope64, 4, 0x1p-23);
