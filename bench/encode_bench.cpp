@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
   }
 
   auto plan = iso::plan_inference<target>(iso::model::bert_embeddings_of{size, sequences * tokens, sequences}, 0, true, false, stored,
-                                          nullptr, !any_order, a8);
+                                          nullptr, !any_order, a8, {}, true);  // packs weights, as an embedder does
   if (!plan) return fail(plan.error());
   auto device = iso::device<target>::open(options);
   if (!device) return fail(device.error());

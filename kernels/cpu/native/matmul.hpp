@@ -72,14 +72,28 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
     });
   }
 
-  /// Returns the size of the packed copy of a weight (N, K) of f32 whose transpose the kernel reads.
-  static constexpr std::int64_t packed_transposed(const step_shapes& s) requires std::same_as<P, precision::f32> {
-    return weight_panels(s.in[1][-1], s.in[1][-2]).elements();
+  /// Returns the size of the packed copy of a weight (N, K) of the program's precision whose transpose the kernel reads: panels of f32, or of pairs of bf16 as
+  /// a matrix unit loads them.
+  static constexpr std::int64_t packed_transposed(const step_shapes& s) requires(std::same_as<P, precision::f32> || tiles) {
+    const std::int64_t K = s.in[1][-2], N = s.in[1][-1];
+    if constexpr (tiles) return packed_weight(K, N).elements();
+    else return weight_panels(N, K).elements();
   }
-  /// Packs a weight (N, K) of f32.
-  static void pack_transposed(const view& w, void* to, thread_pool* pool) requires std::same_as<P, precision::f32> {
-    const weight_panels copy(w.dims[0], w.dims[1]);
-    pool->parallel(copy.count(), [&](std::int64_t p, int) { copy.pack(w.as<const float>(), p, static_cast<float*>(to)); });
+  /// Packs a weight (N, K) of the program's precision.
+  static void pack_transposed(const view& w, void* to, thread_pool* pool) requires(std::same_as<P, precision::f32> || tiles) {
+    const std::int64_t N = w.dims[0], K = w.dims[1];
+    if constexpr (tiles) {
+      const packed_weight copy(K, N);
+      packed_weight::forget(to);
+      pool->parallel(copy.count(), [&](std::int64_t p, int) {
+        exponents found;
+        copy.take_transposed(w.as<const bfloat16>(), p, to, found);
+        packed_weight::note(to, found);
+      });
+    } else {
+      const weight_panels copy(N, K);
+      pool->parallel(copy.count(), [&](std::int64_t p, int) { copy.pack(w.as<const float>(), p, static_cast<float*>(to)); });
+    }
   }
 
   static void run(const launch& l) {

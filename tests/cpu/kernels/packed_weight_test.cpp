@@ -54,6 +54,31 @@ template <class Unit> struct by_packed : matmul<precision::bf16, Unit> {
   }
 };
 
+/// A matmul whose right operand is the transpose of a weight without gaps between rows, which it first packs; the kernel gets only the packed copy.
+template <class Unit> struct by_packed_transpose : matmul<precision::bf16, Unit> {
+  using base = matmul<precision::bf16, Unit>;
+  static void run(const cpu::launch& given) {
+    if constexpr (base::tiles) {
+      cpu::launch l = given;
+      cpu::view w = given.in[1];
+      ASSERT_TRUE(w.strides[0] == 1 && w.strides[1] == w.dims[0]);
+      std::swap(w.dims.d[0], w.dims.d[1]);
+      w.strides = {w.dims[1], 1};
+      const std::vector<shape> dims{given.in[0].dims, given.in[1].dims}, result{given.out[0].dims};
+      packed_copy copy(base::packed_transposed({dims, result, given.attr}));
+      base::pack_transposed(w, copy.data(), given.pool == nullptr ? &pool_of(1) : given.pool);
+      ASSERT_TRUE(copy.margins_kept());
+      std::vector<cpu::view> in(given.in.begin(), given.in.end());
+      in[1].data = copy.data();
+      attributes t = *given.attr;
+      op::matmul::pack(t);
+      l.in = in;
+      l.attr = &t;
+      base::run(l);
+    }
+  }
+};
+
 /// Passes rows to the packed copy, as an update does.
 template <class T> void take(const packed_weight& of, const T* x, std::int64_t first, std::int64_t end, void* packed) {
   cpu::native::exponents found;
@@ -104,8 +129,25 @@ TEST_F(packed_weights, lie_in_panels_of_pairs_of_rows) {
 
 template <class Unit, class F> void keep_the_contract(const F& element) {
   for (const auto [M, N, K] :
-       {std::array<std::int64_t, 3>{5, 17, 31}, {33, 40, 50}, {24, 300, 800}, {64, 96, 128}, {600, 48, 64}, {33, 31, 7713}})
-    for (const int order : {0, 1}) ASSERT_EQ("", (broken_contract<by_packed<Unit>>({M, N, K, order}, element)));
+       {std::array<std::int64_t, 3>{5, 17, 31}, {33, 40, 50}, {24, 300, 800}, {64, 96, 128}, {600, 48, 64}, {33, 31, 7713}, {80, 70, 832}})
+    for (const int order : {0, 1}) {
+      ASSERT_EQ("", (broken_contract<by_packed<Unit>>({M, N, K, order}, element)));
+      ASSERT_EQ("", (broken_contract<by_packed_transpose<Unit>>({M, N, K, order + 2}, element)));
+    }
+}
+/// The copy of a weight's transpose is that of the transposed matrix.
+TEST_F(packed_weights, of_transposes_have_one_layout) {
+  if constexpr (matmul<precision::bf16, unit>::tiles)
+    for (const auto [K, N] : {std::array<std::int64_t, 2>{3, 5}, {32, 32}, {33, 49}, {64, 80}, {50, 17}}) {
+      const array w = array::random({N, K}, dtype::bf16, 1);
+      array turned({K, N}, dtype::bf16);
+      for (std::int64_t i = 0; i < w.count(); ++i) turned.set(i % K * N + i / K, w.at(i));
+      const packed_weight of(K, N);
+      packed_copy given(of.elements()), wanted(of.elements());
+      matmul<precision::bf16, unit>::pack_transposed(w.v, given.data(), &pool_of(2));
+      matmul<precision::bf16, unit>::pack(turned.v, wanted.data(), &pool_of(1));
+      EXPECT_EQ(given.room.bytes, wanted.room.bytes) << K << ' ' << N;
+    }
 }
 TEST_F(packed_weights, keep_the_contract_of_products) { keep_the_contract<unit>(random_number); }
 TEST_F(packed_weights, lose_no_small_numbers) {
@@ -120,6 +162,7 @@ TEST_F(packed_weights, keep_the_contract_where_the_system_refuses_the_unit) {
 TEST_F(packed_weights, of_wrong_products_are_found) {
   using wrong = imitated_unit<unit_fault::loses_a_product>;
   EXPECT_NE("", (broken_contract<by_packed<wrong>>({40, 40, 64}, random_number)));
+  EXPECT_NE("", (broken_contract<by_packed_transpose<wrong>>({40, 40, 64, 2}, random_number)));
 }
 
 /// Memory that is aligned to a cache line, as in an arena.

@@ -22,7 +22,8 @@ template <class Operands> class gemm_by_columns {
         packed_floats_(gemm_partition::packed_floats(s.M, s.N, s.K, s.batches)),
         weight_(s.K, s.N),
         kept_(l.constants<op::matmul>().packed),
-        copied_(Operands::copied(l.in[0], s.a_row, s.a_k, s.M, s.K)) {}
+        whole_strips_(kept_ && Operands::reads_whole_strips(s.a_row, s.a_k, s.K)),
+        copied_(!whole_strips_ && Operands::copied(l.in[0], s.a_row, s.a_k, s.M, s.K)) {}
 
   void run() const {
     cut_.chunks(s_.batches, s_.M, s_.N, s_.K, [&](const gemm_chunk& c) { make(c); });
@@ -54,9 +55,17 @@ template <class Operands> class gemm_by_columns {
       fill(c, panels,
            {t / (rows * columns), i * down, smaller(down, c.vs - i * down), j * across, smaller(panels.count(), (j + 1) * across)}, own);
     };
+    const auto copy_rest = [&](std::int64_t t, int own) { copy(c, t / blocks, t % blocks, (strips - 1) * Operands::tile_rows, own); };
+    if (whole_strips_)
+      return in_two_phases(l_, blocking::copies, in_place(c, (strips - 1) * Operands::tile_rows) ? 0 : c.batches * blocks, copy_rest,
+                           c.batches * rows * columns, fill_one, nsec);
     in_two_phases(l_, blocking::copies, copied_ ? c.batches * blocks * strips : 0, copy_one, c.batches * rows * columns, fill_one, nsec);
   }
 
+  /// Whether the strip of A from row m on is read where it is, though others are copied.
+  bool in_place(const gemm_chunk& c, std::int64_t m) const {
+    return whole_strips_ && smaller(Operands::tile_rows, c.vs - m) % Operands::strip_unit == 0;
+  }
   /// Copies the rows of A from m on, one register tile of them, for one block of K.
   void copy(const gemm_chunk& c, std::int64_t batch, std::int64_t block, std::int64_t m, int own) const {
     const std::int64_t k0 = block * cut_.depth, from = s_.offset_a(c.batch + batch) + (c.v + m) * s_.a_row + (c.k + k0) * s_.a_k;
@@ -73,7 +82,7 @@ template <class Operands> class gemm_by_columns {
   }
 
   typename Operands::rows rows_at(const gemm_chunk& c, std::int64_t batch, std::int64_t k0, std::int64_t m, int own) const {
-    if (copied_) return strip(c, batch, k0 / cut_.depth, m, own).block();
+    if (copied_ || (whole_strips_ && !in_place(c, m))) return strip(c, batch, k0 / cut_.depth, m, own).block();
     return Operands::in_place(l_.in[0], s_.offset_a(c.batch + batch) + (c.v + m) * s_.a_row + (c.k + k0) * s_.a_k, s_.a_row, s_.a_k);
   }
 
@@ -147,8 +156,9 @@ template <class Operands> class gemm_by_columns {
   float *packed_, *waiting_;
   std::int64_t packed_floats_;  // of one copy
   packed_weight weight_;
-  bool kept_;    // B is pre-packed
-  bool copied_;  // A is copied first
+  bool kept_;          // B is pre-packed
+  bool whole_strips_;  // strips of A whose rows fill the operand format are read in place, a last one that does not is copied
+  bool copied_;        // all of A is copied first
 };
 
 }  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

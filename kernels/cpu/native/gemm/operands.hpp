@@ -13,6 +13,9 @@ struct vector_operands {
   static constexpr std::int64_t tile_rows = blocking::rows, block_rows = blocking::block_rows, v_unit = blocking::chunk_unit;
   /// Whether each cell must transpose its rows, at a cost beside that of the gemm.
   static constexpr bool transposes(std::int64_t) { return false; }
+  /// Whether strips of A with a multiple of `strip_unit` rows need no copy, though `copied` says that others do.
+  static constexpr bool reads_whole_strips(std::int64_t, std::int64_t, std::int64_t) { return false; }
+  static constexpr std::int64_t strip_unit = 1;
   static constexpr bool fetches = true;  // whether the next part of an operand is prefetched from memory
   struct unit {};                        // what a task holds while it multiplies
 };

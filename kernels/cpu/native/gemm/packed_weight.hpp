@@ -13,6 +13,7 @@ namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 class packed_weight {
  public:
   constexpr packed_weight(std::int64_t K, std::int64_t N) : K_(K), N_(N), steps_(whole(K, k_unit) / 2), panels_(N) {}
+  constexpr std::int64_t count() const { return panels_.count(); }
   constexpr std::int64_t elements() const { return 2 * (head + panels_.start(panels_.count()) * steps_); }
   /// Returns the index of the word of row k (even) in the first column of the panel that starts at column j.
   constexpr std::int64_t at(std::int64_t k, std::int64_t j) const { return head + j * steps_ + k / 2 * panels_.width(j / blocking::cols); }
@@ -46,6 +47,14 @@ class packed_weight {
           found.take(pairs);
           put(pairs, y + 2 * (at(k, panels_.start(p)) + v), past_caches);
         }
+  }
+  /// Packs panel p of the transpose of x (N, K) with contiguous rows; the caller notes what it found.
+  void take_transposed(const bfloat16* x, std::int64_t p, void* packed, exponents& found) const {
+    const std::int64_t j = panels_.start(p), width = panels_.width(p);
+    float* const y = static_cast<float*>(packed) + at(0, j);
+    pack_pairs(x + j * K_, 1, K_, K_, panels_.elems(p), width, y);
+    for (std::int64_t k = divide_up(K_, 2) * width; k < steps_ * width; ++k) y[k] = 0;
+    found.take(reinterpret_cast<const bfloat16*>(y), 2 * steps_ * width);
   }
   /// Stores a vector of bf16; streaming stores need an address that is a multiple of its size.
   static void put(const words& pairs, bfloat16* to, bool past_caches) {

@@ -17,6 +17,11 @@ template <class Unit> struct unit_operands : pair_operands {
   // Tile loads from L2 need the line fill buffers that prefetches from memory occupy: with prefetches, the heads of GPT-2 are 15 to 25 % slower.
   static constexpr bool fetches = false;
   static constexpr bool transposes(std::int64_t k_stride) { return k_stride != 1; }
+  /// Rows of a strip lie in all sets of L1, unless their distance is a multiple of 2 KB.
+  static constexpr bool reads_whole_strips(std::int64_t row_stride, std::int64_t k_stride, std::int64_t terms) {
+    return k_stride == 1 && terms % k_unit == 0 && row_stride % 1024 != 0;
+  }
+  static constexpr std::int64_t strip_unit = Unit::rows;
   using unit = Unit;
   using rows = unit_rows<Unit>;
   using copy = unit_copy<Unit>;
