@@ -38,6 +38,7 @@ template <class Scores> class attention {
 
  private:
   static constexpr std::int64_t block = score_tile::block;
+  static constexpr bool in_tiles = requires { typename Scores::unit; };  // results are (D, queries)
   static_assert(block == portable::attention_heads::block);
   static constexpr float infinity = std::numeric_limits<float>::infinity();
   /// Attention of the queries of one head from q0 on.
@@ -56,12 +57,17 @@ template <class Scores> class attention {
         value_room_(key_room_ + block * width_) {}
 
   void all() {
-    const std::int64_t group = head_ / (h_.H / h_.G);
-    const auto [first, last] = h_.seen(q0_, n_);
     for (std::int64_t q = 0; q < block; ++q) {
       top_[q] = -infinity;
       sum_[q] = 0;
     }
+    if constexpr (in_tiles) multiply_tiles();
+    else multiply_all();
+    finish();
+  }
+  void multiply_all() {
+    const std::int64_t group = head_ / (h_.H / h_.G);
+    const auto [first, last] = h_.seen(q0_, n_);
     if (last == 0) __builtin_memset(result_, 0, std::size_t(block * width_) * sizeof(float));
     const panel query = Scores::transposed(h_.rows(l_.in, 0, b_, head_).from_row(q0_), n_, h_.D, query_);
     const auto keys = h_.rows(l_.in, 1, b_, group), values = h_.rows(l_.in, 2, b_, group);
@@ -75,7 +81,20 @@ template <class Scores> class attention {
       score_gemm<Scores>(Scores::by_query(scores_), n_, value, result_, width_, k0 > first,
                          [&](std::int64_t q, std::int64_t rows) { return tile_part{0, t.seen(q + rows), 0}; });
     }
-    finish();
+  }
+  void multiply_tiles() {
+    const std::int64_t group = head_ / (h_.H / h_.G), columns = whole(n_, lanes);
+    const auto [first, last] = h_.seen(q0_, n_);
+    if (last == 0) __builtin_memset(result_, 0, std::size_t(block * width_) * sizeof(float));
+    const typename Scores::unit held;
+    Scores::take_queries(h_.rows(l_.in, 0, b_, head_).from_row(q0_), n_, h_.D, query_);
+    const auto keys = h_.rows(l_.in, 1, b_, group), values = h_.rows(l_.in, 2, b_, group);
+    for (std::int64_t k0 = first; k0 < last; k0 += block) {
+      const score_tile t = score_tile_of(h_, q0_, n_, k0, last);
+      Scores::multiply(keys.from_row(k0), t.keys, query_, columns, h_.D, key_room_, scores_);
+      soften(t, k0, k0 > first);
+      Scores::add_values(values.from_row(k0), t.keys, scores_, columns, h_.D, value_room_, result_, k0 > first);
+    }
   }
 
   /// scores = exp(scale scores + mask - new maximum), without what is dropped. Results under the old maximum, if `some`, are scaled down.
@@ -91,6 +110,12 @@ template <class Scores> class attention {
         weigh(t, q, scale, [](const vector& e, std::int64_t) ISOTOPE_INLINE_LAMBDA { return e; });
     }
     if (!some) return;
+    if constexpr (in_tiles) {
+      for (std::int64_t q = 0; q < t.width(); q += lanes)
+        for (std::int64_t d = 0; d < h_.D; ++d)
+          put_vector(result_ + d * block + q, load_vector(result_ + d * block + q) * load_vector(shrink_ + q));
+      return;
+    }
     for (std::int64_t q = 0; q < n_; ++q)
       if (shrink_[q] != 1) scale_row(result_ + q * width_, shrink_[q], width_);
   }
@@ -147,6 +172,8 @@ template <class Scores> class attention {
         Scores::put_pairs(scores_ + k / 2 * block + q, first, second);
       }
       if (k < keys) Scores::put_pairs(scores_ + k / 2 * block + q, Scores::round(weight(k)), rounded_vector{});
+      if constexpr (in_tiles)
+        for (k = divide_up(keys, 2); k < whole(t.keys, Scores::terms) / 2; ++k) put_vector(scores_ + k * block + q, vector{});
     } else {
       for (k = 0; k < keys; ++k) put_vector(scores_ + k * block + q, weight(k));
     }
@@ -160,8 +187,9 @@ template <class Scores> class attention {
     for (std::int64_t q = 0; q < block; ++q) factor[q] = sum_[q] == 0 ? 0.0f : h_.dropout.factor / sum_[q];
     const auto y = h_.rows(l_.out[0], b_, head_).from_row(q0_);
     float* lse = l_.out.size() > 1 ? l_.out[1].as<float>() + (b_ * h_.H + head_) * h_.S + q0_ : nullptr;
+    if constexpr (in_tiles) Scores::store(y, n_, result_, factor, h_.D);
     for (std::int64_t q = 0; q < n_; ++q) {
-      store_row<Scores>(y, q, result_ + q * width_, h_.D, factor[q]);
+      if constexpr (!in_tiles) store_row<Scores>(y, q, result_ + q * width_, h_.D, factor[q]);
       if (lse != nullptr) lse[q] = sum_[q] == 0 ? -infinity : top_[q] + logs[q];
     }
   }

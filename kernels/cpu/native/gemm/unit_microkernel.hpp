@@ -10,13 +10,20 @@
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
+/// Clears a tile of C, or loads it.
+template <class Unit, int Tile, bool Add> ISOTOPE_INLINE void begin_tile(const float* sums, std::int64_t ld) {
+  if constexpr (Add) Unit::template load<Tile>(sums, 4 * ld);
+  else Unit::template zero<Tile>();
+}
+
 /// sums[i ld + j] = sum_k A[i, k] B[k, j] for 16 Halves rows and 16 Vectors columns, in ascending order of k.
-template <class Unit, int Halves, int Vectors>
+/// @tparam Add  adds to `sums`
+template <class Unit, int Halves, int Vectors, bool Add = false>
 ISOTOPE_NOINLINE void unit_microkernel(const unit_rows<Unit>& a, const panel& b, std::int64_t tiles, float* sums, std::int64_t ld) {
-  Unit::template zero<0>();
-  if constexpr (Vectors == 2) Unit::template zero<1>();
-  if constexpr (Halves == 2) Unit::template zero<2>();
-  if constexpr (Halves == 2 && Vectors == 2) Unit::template zero<3>();
+  begin_tile<Unit, 0, Add>(sums, ld);
+  if constexpr (Vectors == 2) begin_tile<Unit, 1, Add>(sums + 16, ld);
+  if constexpr (Halves == 2) begin_tile<Unit, 2, Add>(sums + 16 * ld, ld);
+  if constexpr (Halves == 2 && Vectors == 2) begin_tile<Unit, 3, Add>(sums + 16 * ld + 16, ld);
   const bfloat16* left = a.data;
   const float* right = b.data;
   // Copied to locals: the compiler must assume that the tile instructions write to memory.

@@ -62,6 +62,22 @@ template <class Unit> class unit_copy {
       }
   }
 
+  /// Copies a tile of 16 rows that are neighbours in memory as words of pairs, transposed in registers: x[i + k k_stride] for k < terms, then zeros.
+  static void take_columns(const bfloat16* x, std::int64_t k_stride, std::int64_t terms, bfloat16* to) {
+    static_assert(Unit::rows == lanes && Unit::terms == 2 * lanes);
+    const bfloat16 none[lanes]{};
+    vector r[lanes];
+#pragma GCC unroll 16
+    for (std::int64_t j = 0; j < lanes; ++j) {
+      const bfloat16 *even = x + 2 * j * k_stride, *odd = even + k_stride;
+      const words v = interleave(2 * j < terms ? even : none, 2 * j + 1 < terms ? odd : none);
+      __builtin_memcpy(&r[j], &v, sizeof v);
+    }
+    transpose(r);
+#pragma GCC unroll 16
+    for (std::int64_t i = 0; i < lanes; ++i) __builtin_memcpy(static_cast<void*>(to + i * Unit::terms), &r[i], sizeof r[i]);
+  }
+
  private:
   static constexpr std::int64_t head = 16;  // in floats: a cache line
   static constexpr std::int64_t tile = Unit::rows * Unit::terms;
@@ -82,21 +98,6 @@ template <class Unit> class unit_copy {
       }
     }
     clear(to + n * Unit::terms, (Unit::rows - n) * Unit::terms);
-  }
-  /// Copies 16 neighbouring rows as words of pairs, transposed in registers.
-  static void take_columns(const bfloat16* x, std::int64_t k_stride, std::int64_t terms, bfloat16* to) {
-    static_assert(Unit::rows == lanes && Unit::terms == 2 * lanes);
-    const bfloat16 none[lanes]{};
-    vector r[lanes];
-#pragma GCC unroll 16
-    for (std::int64_t j = 0; j < lanes; ++j) {
-      const bfloat16 *even = x + 2 * j * k_stride, *odd = even + k_stride;
-      const words v = interleave(2 * j < terms ? even : none, 2 * j + 1 < terms ? odd : none);
-      __builtin_memcpy(&r[j], &v, sizeof v);
-    }
-    transpose(r);
-#pragma GCC unroll 16
-    for (std::int64_t i = 0; i < lanes; ++i) __builtin_memcpy(static_cast<void*>(to + i * Unit::terms), &r[i], sizeof r[i]);
   }
   static void take_some(const bfloat16* x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t n, std::int64_t terms,
                         bfloat16* to) {
