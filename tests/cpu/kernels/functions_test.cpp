@@ -99,7 +99,7 @@ TEST(native_functions, gelu_erf_of_bf16_keeps_its_stated_error) {
         }
       }
     }
-    EXPECT_TRUE(worst <= 0x1p-14) << worst;
+    EXPECT_TRUE(worst <= 0x1p-15) << worst;
   }
 }
 TEST(native_functions, gelu_erf_keeps_its_stated_error) { check<op::gelu_erf>(gelu_erf64, 4); }
