@@ -83,12 +83,12 @@ template <class Scores> class attention {
     }
   }
   void multiply_tiles() {
-    const std::int64_t group = head_ / (h_.H / h_.G), columns = whole(n_, lanes);
+    const std::int64_t queries_of = h_.H / h_.G, columns = whole(n_, lanes);  // heads of queries that share keys and values
     const auto [first, last] = h_.seen(q0_, n_);
     if (last == 0) __builtin_memset(result_, 0, std::size_t(block * width_) * sizeof(float));
     const typename Scores::unit held;
     Scores::take_queries(h_.rows(l_.in, 0, b_, head_).from_row(q0_), n_, h_.D, query_);
-    const auto keys = h_.rows(l_.in, 1, b_, group), values = h_.rows(l_.in, 2, b_, group);
+    const auto keys = h_.rows(l_.in, 1, b_, head_ / queries_of), values = h_.rows(l_.in, 2, b_, head_ / queries_of);
     for (std::int64_t k0 = first; k0 < last; k0 += block) {
       const score_tile t = score_tile_of(h_, q0_, n_, k0, last);
       Scores::multiply(keys.from_row(k0), t.keys, query_, columns, h_.D, key_room_, scores_);
