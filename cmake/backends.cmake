@@ -5,6 +5,8 @@
 #   isotope_<name>_compiled()        called when the libraries isotope_<name>_<precision> of its kernels exist
 #   isotope_<name>_package()         may set what is special in the package of its programs: package/package.cmake
 #
+# It may set isotope_<name>_optimised_tests, the label of its tests that run for longer than they compile; without it, all of them are optimised.
+#
 # The folder cmake/backend/<name>/ may contain dependencies.txt, its packages (groups <name> and <name>-tests); quickstart.sh, hooks of ./quickstart; jobs and
 # nightly, which continue the lists .ci/jobs and .ci/nightly. Its tests may have a tests.cmake, see tests/CMakeLists.txt.
 include_guard(GLOBAL)
