@@ -113,9 +113,10 @@ struct copy_node {
   std::size_t to_pitch = 0, to_height = 0;
   std::size_t width = 0, height = 1, depth = 1;
 };
-/// An attribute of a launch (CUlaunchAttribute); the only one that is used is the size of a cluster.
+/// An attribute of a launch (CUlaunchAttribute): the size of a cluster, or that all blocks run at the same time.
 struct launch_attribute {
-  int id = 4;
+  static constexpr int cooperative = 2, cluster_size = 4;
+  int id = cluster_size;
   int padding = 0;
   std::array<unsigned, 16> value{};
 };
@@ -178,6 +179,7 @@ struct driver_table {
   call<kernel_attribute, int, kernel_handle, device_handle> set_kernel_attribute = nullptr;
   call<function_handle*, kernel_handle> kernel_function = nullptr;
   call<const launch_config*, function_handle, void**, void**> launch_kernel = nullptr;
+  call<int*, function_handle, const launch_config*> clusters_that_fit = nullptr;
   call<graph_handle*, unsigned> create_graph = nullptr;
   call<graph_handle> destroy_graph = nullptr;
   call<node_handle*, graph_handle, const node_handle*, std::size_t, const kernel_node*> add_kernel_node = nullptr;
@@ -246,6 +248,7 @@ struct driver_table {
     each(set_kernel_attribute, "cuKernelSetAttribute", true);
     each(kernel_function, "cuKernelGetFunction", true);
     each(launch_kernel, "cuLaunchKernelEx", true);
+    each(clusters_that_fit, "cuOccupancyMaxActiveClusters", false);
     each(create_graph, "cuGraphCreate", true);
     each(destroy_graph, "cuGraphDestroy", true);
     each(add_kernel_node, "cuGraphAddKernelNode", true);

@@ -55,6 +55,7 @@ struct grid {
   std::uint32_t x = 1, y = 1, z = 1;
   std::uint32_t threads = 1;
   std::uint32_t cluster = 1;      // blocks of a cluster, along x
+  bool together = false;          // blocks wait for each other, so all of them run at the same time
   std::int64_t items = 0;         // threads that have work, where the block size is free; 0: the algorithm fixes it
   std::int64_t shared_bytes = 0;  // dynamic shared memory of a block
 };

@@ -60,6 +60,24 @@ class loaded_code : public code_store {
     return f.function;
   }
 
+  /// How many clusters of a dispatch's blocks run on the device at the same time; 0 where the driver does not say. @error as of()
+  result<int> clusters_that_fit(const dispatch& d) {
+    auto function = of(d);
+    if (!function) return function.error();
+    if (context_->f()->clusters_that_fit == nullptr) return 0;
+    const auto here = context_->current();
+    launch_attribute cluster;
+    cluster.value = {d.count.cluster, 1, 1};
+    launch_config how{.grid_x = d.count.x, .block_x = d.count.threads};
+    how.shared_bytes = unsigned(d.count.shared_bytes);
+    how.attributes = &cluster;
+    how.attribute_count = 1;
+    int n = 0;
+    const auto s = context_->f()->clusters_that_fit(&n, *function, &how);
+    if (s != status::success) return context_->failed(s, "asking for the clusters of " + std::string(d.function) + " that fit");
+    return n;
+  }
+
   const device_code* keep(std::string_view name, std::string ptx) override {
     const std::lock_guard lock(mutex_);
     for (const auto& g : generated_)

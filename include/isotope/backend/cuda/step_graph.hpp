@@ -45,13 +45,16 @@ inline status launch_on_stream(const context& c, const dispatch& d, function_han
   if (d.copy.host != nullptr)
     return d.copy.to_device ? c.f()->copy_to_device(d.copy.device, d.copy.host, std::size_t(d.copy.bytes), c.stream())
                             : c.f()->copy_to_host(d.copy.host, d.copy.device, std::size_t(d.copy.bytes), c.stream());
-  launch_attribute cluster;
-  cluster.value = {d.count.cluster, 1, 1};
+  std::array<launch_attribute, 2> attributes;
+  attributes[0].value = {d.count.cluster, 1, 1};
+  attributes[1].id = launch_attribute::cooperative;
+  attributes[1].value = {1};
   launch_config how{.grid_x = d.count.x, .grid_y = d.count.y, .grid_z = d.count.z, .block_x = d.count.threads};
   how.shared_bytes = unsigned(d.count.shared_bytes);
   how.stream = c.stream();
-  how.attributes = &cluster;
-  how.attribute_count = d.count.cluster > 1 ? 1 : 0;
+  if (d.count.cluster == 1) std::swap(attributes[0], attributes[1]);
+  how.attributes = attributes.data();
+  how.attribute_count = (d.count.cluster > 1 ? 1u : 0u) + (d.count.together ? 1u : 0u);
   void* parameters[] = {arguments.data()};
   return c.f()->launch_kernel(&how, function, parameters, nullptr);
 }
@@ -277,6 +280,11 @@ class step_graph {
         launch_attribute cluster;
         cluster.value = {d.count.cluster, 1, 1};
         s = f->set_node_attribute(nodes[i], cluster.id, cluster.value.data());
+      }
+      if (s == status::success && d.count.together) {
+        launch_attribute together;
+        together.value = {1};
+        s = f->set_node_attribute(nodes[i], launch_attribute::cooperative, together.value.data());
       }
       if (s != status::success) return context_->failed(s, "adding " + std::string(d.function) + " to a graph");
     }
