@@ -1,74 +1,8 @@
 /// Layers of decoding as two launches: which runs of launches become halves is checked anywhere, and their results, against those of separate launches, on a GPU of compute capability 9.0.
-#include "device.hpp"
-
-#include <isotope/backend/cuda.hpp>
-#include <isotope/isotope.hpp>
-#include <isotope/kernels/cuda/joined/halves.hpp>
-#include <isotope/plan/dynamic.hpp>
-
-#include <cmath>
-#include <deque>
-#include <string>
-#include <vector>
+#include "decode_launches.hpp"
 
 namespace isotope::cuda {
 namespace halves_test {
-
-using bf16 = target<backend::cuda, precision::bf16, kernels::native>;
-constexpr model::gpt small{2, 12, 768, 5003, 1024};
-
-struct kept final : constant_store, code_store {
-  std::uint64_t keep(std::span<const std::byte>) override { return 1 << 20; }
-  const device_code* keep(std::string_view name, std::string) override {
-    return &all.emplace_back(device_code{.name = names.emplace_back(name), .source = {}, .bytes = {}});
-  }
-  std::deque<device_code> all;
-  std::deque<std::string> names;
-};
-device_limits hopper() {
-  device_limits d;
-  d.compute = 90, d.multiprocessors = 132, d.shared_bytes = 227 << 10;
-  return d;
-}
-/// The launches of a plan after all joins.
-struct launches {
-  kept store;
-  std::vector<dispatch> all;
-  std::size_t layers = 0;
-
-  launches(const model::gpt& g, int rows, const device_limits& d, bool batch_invariant = false) {
-    const auto planned = plan_inference<bf16>(model::gpt_cached_logits_of{g, rows, rows, 0}, 0, true, batch_invariant);
-    EXPECT_TRUE(planned.ok()) << (planned ? std::string() : planned.error().line());
-    const plan_view p = *planned;
-    region_addresses base;
-    std::uint64_t next = std::uint64_t(1) << 40;
-    for (std::size_t k = 0; k < base.at.size(); ++k) base.at[k] = next, next += std::uint64_t(p.totals.region[k] + 4095) / 4096 * 4096;
-    base.scalars = next;
-    all = cuda::record(p, {kernel_table<bf16>, code_of<bf16>(), {}}, base, {}, d, phase_always, store, store);
-    outputs = {base[value_kind::output], p.totals.region[std::size_t(value_kind::output)]};
-    steps = p.steps.size();
-    join_appends(all);
-    join_norms(all, outputs);
-  }
-  /// Joins the halves, after `change`.
-  template <class Change> void join(const Change& change, const device_limits& d = hopper()) {
-    change(all);
-    decode_halves halves(all, outputs, d);
-    layers = halves.layers();
-    if (halves.found()) halves.join(scratch);
-  }
-  void join(const device_limits& d = hopper()) {
-    join([](std::vector<dispatch>&) {}, d);
-  }
-  std::vector<std::string> names() const {
-    std::vector<std::string> n;
-    for (const dispatch& x : all) n.emplace_back(x.function);
-    return n;
-  }
-  static constexpr std::uint64_t scratch = std::uint64_t(1) << 50;
-  range outputs;
-  std::size_t steps = 0;
-};
 
 TEST(cuda_halves, take_the_place_of_all_launches_of_layers_and_logits) {
   for (const int rows : {1, 2, 8}) {
@@ -228,58 +162,6 @@ TEST(cuda_decoding_of_many_rows, attends_by_the_same_kernel_with_any_number_of_r
   for (const int rows : {1, 2, 64, 65}) EXPECT_EQ(attention(many_words, rows), "attention_cached_copies_bf16_8_1") << rows;
   for (const int rows : {1, 64}) EXPECT_EQ(attention({2, 12, 768, 5003, 2048}, rows), "attention_cached_hopper_bf16_8_1") << rows;
 }
-
-/// Logits of steps at the positions [first, first + steps) of each row.
-struct decoding {
-  std::vector<std::int32_t> sequence, position;
-};
-class on_a_device {
- public:
-  /// tokens: of a step; 0: as many as rows.
-  on_a_device(const model::gpt& g, int rows, bool halves, bool joins = true, int tokens = 0) : vocab_(g.vocab) {
-    auto o = cuda_test::test_options();
-    o.diagnose.no_halves = !halves;
-    o.diagnose.no_joins = !joins;
-    device_ = std::make_unique<device<bf16>>(*isotope_test::there(device<bf16>::open(o)));
-    auto s = device_->load(*plan_inference<bf16>(model::gpt_cached_logits_of{g, rows, tokens == 0 ? rows : tokens, 0}));
-    EXPECT_TRUE(s.ok()) << (s ? std::string() : s.error().line());
-    session_ = std::make_unique<session<bf16>>(*std::move(s));
-    session_->initialize(11);
-  }
-  /// first: the number of the first row, which its token follows from.
-  std::vector<float> step(const decoding& d, int seed, std::size_t first = 0) {
-    std::vector<std::int32_t> tokens;
-    for (std::size_t k = first; k < first + d.sequence.size(); ++k)
-      tokens.push_back(std::int32_t((977 * k + 131 * std::size_t(seed)) % std::size_t(vocab_)));
-    EXPECT_TRUE(session_->set<std::int32_t>("tokens", tokens).ok() && session_->set<std::int32_t>("sequence", d.sequence).ok() &&
-                session_->set<std::int32_t>("position", d.position).ok());
-    EXPECT_TRUE(session_->run_plan(0).ok());
-    const auto y = session_->output<bf16::precision::storage>("output");
-    EXPECT_TRUE(y.ok());
-    std::vector<float> all;
-    for (const auto x : *y) all.push_back(float(x));
-    return all;
-  }
-  bool has_halves() const {
-    for (const auto& l : session_->launches())
-      if (l.code.starts_with("decode_")) return true;
-    return false;
-  }
-
- private:
-  std::int64_t vocab_;
-  std::unique_ptr<device<bf16>> device_;
-  std::unique_ptr<session<bf16>> session_;
-};
-/// The root of the mean squared difference, in parts of that of the numbers.
-double difference(const std::vector<float>& a, const std::vector<float>& b, std::size_t from, std::size_t count) {
-  double d = 0, n = 0;
-  for (std::size_t i = from; i < from + count; ++i) d += std::pow(double(a[i]) - double(b[i]), 2), n += std::pow(double(b[i]), 2);
-  return std::sqrt(d / n);
-}
-/// Both round the same numbers to bf16 (2^-9 each), separate launches the residual, too, four times in the two layers: logits differ by a few roundings in quadrature. A key
-/// that is left out or a part that is added twice changes them by more than a tenth.
-constexpr double tolerance = 0.02;
 
 TEST(cuda_halves, give_the_logits_of_separate_launches_step_by_step) {
   if (cuda_test::emulated() || cuda_test::test_device().context->physical().limits.compute != 90)

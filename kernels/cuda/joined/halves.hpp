@@ -39,11 +39,10 @@ class decode_halves {
       made.push_back(mlp_half(l, parts[1], parts[0]));
     }
     made.push_back(logits(parts[0]));
-    const auto first = all_.begin() + std::ptrdiff_t(first_), end = all_.begin() + std::ptrdiff_t(end_);
-    all_.insert(all_.erase(first, end), std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
+    replace(std::move(made));
   }
 
- private:
+ protected:
   static constexpr std::int64_t C = columns, D = gpu::decode_head, heads = C / D, hidden = 4 * C;
   struct layer {
     std::size_t at;  // of its first launch
@@ -60,6 +59,10 @@ class decode_halves {
   gpu::gemm_norm last_norm_{};
   gpu::decode_rows first_rows_{};  // where the first layer has its rows from
 
+  void replace(std::vector<dispatch> made) {
+    const auto first = all_.begin() + std::ptrdiff_t(first_), end = all_.begin() + std::ptrdiff_t(end_);
+    all_.insert(all_.erase(first, end), std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
+  }
   bool there() const {
     return device_.hopper() && fatbins::decode_hopper.there() && fatbins::decode_few_hopper.there() &&
            device_.shared_bytes >= std::max({gpu::decode_logits_bytes(columns, gpu::decode_most_rows), gpu::decode_mlp_bytes(columns),

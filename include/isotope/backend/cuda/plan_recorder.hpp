@@ -18,6 +18,7 @@
 #include <isotope/kernels/cuda/joined/encoder.hpp>
 #include <isotope/kernels/cuda/joined/halves.hpp>
 #include <isotope/kernels/cuda/joined/joined.hpp>
+#include <isotope/kernels/cuda/joined/whole_step.hpp>
 
 namespace isotope::cuda {
 
@@ -196,7 +197,8 @@ struct plan_recorder {
     std::byte* host = nullptr;
   };
   std::vector<mirrored> mirrors_;
-  memory halves_, encoder_;  // what decode_halves and small_encoder pass on; plans of a session run one after the other, so they share it
+  memory halves_, words_,
+      encoder_;  // what decode_halves and small_encoder pass on; plans of a session run one after the other, so they share it
 
   /// Whether the plan is a small encoder, whose launches take the place of all others. One that its kernels take, but not on this device, says why.
   bool join_encoder(const bound_plan& p, std::vector<dispatch>& steps) {
@@ -216,16 +218,33 @@ struct plan_recorder {
     return true;
   }
 
-  /// Without memory for them, layers keep their launches.
+  /// A step of one row becomes one launch where its blocks fit the device, other layers two launches each. Without memory for them, layers keep their launches.
   void join_halves(std::vector<dispatch>& steps, const range& kept) {
-    decode_halves halves(steps, kept, device->physical().limits);
+    decode_whole_step halves(steps, kept, device->physical().limits);
     if (!halves.found()) return;
+    if (!device->options.diagnose.no_whole_step && join_whole_step(halves)) return;
     if (halves_.address() == 0) {
       auto m = memory::allocate(device, decode_halves::scratch_bytes, memory_use::device, "isotope halves of layers");
       if (!m) return;
       halves_ = *std::move(m);
     }
     halves.join(halves_.address());
+  }
+  /// Whether one launch takes the place of all halves: only where its blocks run at the same time.
+  bool join_whole_step(decode_whole_step& halves) {
+    if (!halves.takes_one_launch()) return false;
+    if (words_.address() == 0) {
+      auto m = memory::allocate(device, decode_whole_step::words_bytes, memory_use::device, "isotope parts of residual rows");
+      if (!m) return false;
+      const auto here = device->current();
+      if (device->f()->fill_words(m->address(), 0, std::size_t(m->bytes() / 4), device->stream()) != status::success) return false;
+      words_ = *std::move(m);
+    }
+    const dispatch one = halves.whole_step(words_.address());
+    const auto fit = functions->code.clusters_that_fit(one);
+    if (!fit || *fit < int(one.count.x / one.count.cluster)) return false;
+    halves.join(one);
+    return true;
   }
 
   std::byte* source_of(const range& to) const {
