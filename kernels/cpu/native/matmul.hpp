@@ -11,6 +11,7 @@
 #include <isotope/kernels/cpu/native/gemm/choice.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_columns.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_rows.hpp>
+#include <isotope/kernels/cpu/native/gemm/gemm_by_unit.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemv.hpp>
 #include <isotope/kernels/cpu/native/gemm/unit_operands.hpp>
 #include <isotope/kernels/cpu/native/gemm/weight_panels.hpp>
@@ -142,6 +143,10 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
     if (l.constants<op::matmul>().a8) return rounded(l, s, finish);
     if constexpr (std::same_as<P, precision::f32>)
       if (l.constants<op::matmul>().packed) return gemm_by_panels(l, s, finish).run();
+    if constexpr (tiles)
+      if constexpr (std::same_as<Operands, unit_operands<Unit>>)
+        if (l.constants<op::matmul>().packed)
+          if (const gemm_by_unit<Unit> of(l, s); of.takes(finish)) return of.run();
     auto* packed = static_cast<float*>(l.scratch);
     float* waiting = packed + blocking::copies * gemm_partition::packed_floats(s.M, s.N, s.K, s.batches);
     if (in_blocks(l.in[1].type)) {

@@ -128,11 +128,54 @@ TEST_F(packed_weights, lie_in_panels_of_pairs_of_rows) {
 }
 
 template <class Unit, class F> void keep_the_contract(const F& element) {
-  for (const auto [M, N, K] :
-       {std::array<std::int64_t, 3>{5, 17, 31}, {33, 40, 50}, {24, 300, 800}, {64, 96, 128}, {600, 48, 64}, {33, 31, 7713}, {80, 70, 832}})
+  for (const auto [M, N, K] : {std::array<std::int64_t, 3>{5, 17, 31},
+                               {33, 40, 50},
+                               {24, 300, 800},
+                               {64, 96, 128},
+                               {600, 48, 64},
+                               {33, 31, 7713},
+                               {80, 70, 832},
+                               {80, 64, 832},
+                               {41, 64, 1600}})
     for (const int order : {0, 1}) {
       ASSERT_EQ("", (broken_contract<by_packed<Unit>>({M, N, K, order}, element)));
       ASSERT_EQ("", (broken_contract<by_packed_transpose<Unit>>({M, N, K, order + 2}, element)));
+    }
+}
+/// Products with a bias, and GELU or a residual, have the same bits with a packed copy, which finishes some bodies in registers.
+TEST_F(packed_weights, finish_bodies_with_the_same_bits) {
+  using set = std::conditional_t<cpu::native::available, kernels::native, kernels::portable>;
+  using add = kernel_of<op::add, precision::bf16, set>;
+  constexpr int result = isotope::gemm_result, first = max_inputs;
+  const auto step = [](std::vector<int> args, int store) { return instruct<add>(dtype::bf16, std::move(args), store); };
+  const std::vector<std::vector<cpu::instruction>> bodies = {
+      {},
+      {step({result, 2}, 0)},
+      {step({2, result}, -1), step({first, 3}, 0)},
+      {step({result, 2}, -1), instruct<kernel_of<op::gelu_erf, precision::bf16, set>>(dtype::bf16, {first}, 0)},
+      {step({result, 2}, -1), instruct<kernel_of<op::gelu_tanh, precision::bf16, set>>(dtype::bf16, {first}, 0)},
+      {step({result, 3}, 0)}};
+  for (const auto [M, N, K] : {std::array<std::int64_t, 3>{1, 32, 32}, {24, 64, 96}, {70, 96, 800}, {290, 32, 64}, {48, 32, 3104}})
+    for (const double tiny : {1.0, 0x1p-68}) {
+      const auto element = [&](int operand, std::int64_t i, std::int64_t k) {
+        return random_number(operand, i, k) * (operand < 2 && i % 3 == 0 ? tiny : operand == 2 ? tiny * tiny : 1);
+      };
+      const matrix a(M, K, 0, false, [&](std::int64_t i, std::int64_t k) { return element(0, i, k); });
+      const matrix b(K, N, 0, true, [&](std::int64_t k, std::int64_t j) { return element(1, j, k); });
+      const matrix bias(1, N, 0, false, [&](std::int64_t, std::int64_t j) { return element(2, j, 0); });
+      array row({N}, dtype::bf16);
+      for (std::int64_t j = 0; j < N; ++j) row.set(j, bias.at(0, j));
+      const array x = array::random({M, N}, dtype::bf16, 4);
+      for (const auto& body : bodies) {
+        std::vector<array> out;
+        out.emplace_back(shape{M, N}, dtype::bf16, 7);
+        op_case c({a.v, b.v, row.v, x.v}, std::move(out),
+                  op::matmul::constants{.format = dtype::bf16, .operands = 2, .batch_invariant = true});
+        c.body = body;
+        const auto wanted = c.run<matmul<precision::bf16, unit>>(&pool_of(1));
+        for (const int threads : {1, 3})
+          ASSERT_EQ(wanted[0].bytes, c.run<by_packed_transpose<unit>>(&pool_of(threads))[0].bytes) << M << ' ' << K << ' ' << tiny;
+      }
     }
 }
 /// The copy of a weight's transpose is that of the transposed matrix.
