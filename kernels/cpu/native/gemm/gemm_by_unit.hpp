@@ -3,7 +3,8 @@
 ///
 /// Bound by the unit, or with GELU by the vector instructions. A block of 32 x 32 sums leaves the unit through L1 and is finished while the unit multiplies
 /// the next block, a few rows between two steps of K, so that both fit into the window of instructions that a processor reorders. Finished one after the
-/// other, the epilogue took as long as the products (MiniLM). Bits are those of gemm_by_columns.
+/// other, the epilogue took as long as the products (MiniLM). Bits are those of gemm_by_columns, which is faster for more rows: there, lines of 64 bytes
+/// of a wide result, each in another page, wait for memory (512 rows of MiniLM: 365 and 412 sentences/s; 64 rows 361 and 321; 16 rows 971 and 809).
 #include <isotope/kernels/cpu/native/add.hpp>
 #include <isotope/kernels/cpu/native/gelu.hpp>
 #include <isotope/kernels/cpu/native/gemm/unit_operands.hpp>
@@ -55,6 +56,7 @@ struct unit_body {
 template <class Unit> class gemm_by_unit {
   using rows = unit_rows<Unit>;
   static constexpr std::int64_t high = rows::most, wide = blocking::cols, block = high * wide, terms = Unit::terms;
+  static constexpr std::int64_t most_rows = 64;  // above, by columns
   static constexpr std::int64_t most_blocks = 4, deepest = most_blocks * 2 * blocking::depth;
   static_assert(wide == 2 * lanes && Unit::rows == lanes);
 
@@ -70,7 +72,8 @@ template <class Unit> class gemm_by_unit {
 
   /// Whether the sizes, the weight and the body suit.
   bool takes(const portable::gemm_epilogue& epilogue) const {
-    const bool sizes = s_.batches == 1 && s_.K % terms == 0 && s_.K > 0 && s_.K <= deepest && s_.N % wide == 0 && s_.a_k == 1;
+    const bool sizes =
+        s_.batches == 1 && s_.K % terms == 0 && s_.K > 0 && s_.K <= deepest && s_.N % wide == 0 && s_.a_k == 1 && s_.M <= most_rows;
     const bool finished = l_.out.size() == 1 && l_.accumulate == 0 && (epilogue.rounded() || epilogue.finishes_rounded());
     return sizes && finished && packed_weight::least(packed_) > 0 && packed_weight::largest(packed_) < 255 &&
            unit_operands<Unit>::reads_whole_strips(s_.a_row, s_.a_k, s_.K) && body_.what != unit_body::kind::other;
