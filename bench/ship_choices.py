@@ -3,7 +3,7 @@
     ISOTOPE_CACHE=choices build/cuda-bf16/bench/bench_variants --step --random 0
     python3 bench/ship_choices.py cuda "NVIDIA H200=choices" > include/isotope/backend/cuda/shipped_choices.hpp
 
-Of several devices, name each with its file. Only variants of isotope's own kernels are shipped: algorithms of a library depend on its version.
+Of several devices or files, name each with its device. Only variants of isotope's own kernels are shipped: algorithms of a library depend on its version.
 """
 
 import sys

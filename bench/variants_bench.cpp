@@ -1,7 +1,7 @@
 /// bench_variants [--op matmul|attention] [--rows N] [--random N] [--seconds S] [--no-library] [--measure] [--loads N] [--step] [--all]: whether choose_kernel takes the fastest
 /// variant. The products of a training step of GPT-2 124M of N rows (4,096), then N products of random sizes (50); with `--op attention` its attention of up to 8 N tokens, the gradient and
 /// attention to 512 cached positions. Each runs as the library chooses, then with each variant that fits, and the line says how much longer the chosen one
-/// takes than the fastest. Times are the least of runs of a plan with this step alone, for S seconds (0.05) each, after as long a warm-up; of N loads (1)
+/// takes than the fastest. Times are the least of runs of a plan with this step alone, for S seconds (0.05) each, after a warm-up of 0.2 s; of N loads (1)
 /// with other places in memory, the least; of a gradient without the forward step, which has a line of its own. --measure: the library times variants when
 /// it loads a plan, and takes the fastest. --step: first, what loading a training step of GPT-2 124M of N rows and the step itself take, by estimate and
 /// with timed variants. --no-library: on cuda, without cuBLASLt, which takes products that have no epilogue. --all: every time of every variant.
@@ -137,9 +137,10 @@ iso::result<found> run(const iso::device<target>& device, const problem& p, doub
   const auto first = timed(1);
   if (!first) return first.error();
   const int times = std::clamp(int(0.25 * span / std::max(*first, 1e-7)), 1, 32);
+  constexpr double warm = 0.2;            // with 0.02 s, the same product took up to 3.7 times as long
   for (int part = 0; part < 2; ++part) {  // the first warms up
     f.seconds = 1e9;
-    for (const double end = bench::seconds() + span; bench::seconds() < end;) {
+    for (const double end = bench::seconds() + (part == 0 ? std::max(span, warm) : span); bench::seconds() < end;) {
       const auto t = timed(times);
       if (!t) return t.error();
       f.seconds = std::min(f.seconds, *t);

@@ -138,6 +138,29 @@ template <int C> __device__ inline float2 residual_of(const decode_step_memory<C
   return {s.residual[column], s.residual[column + 8]};
 }
 
+/// Sends the sums of the block's warps to all blocks of the cluster, and their maximum and total: each of eight warps to one. Lane w has the scale of warp w.
+template <class Head> __device__ inline void send_block_sums(Head& s, int rank) {
+  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+  if (warp >= decode_ranks) return;
+  const float2 mine = s.tops[lane % step_main_warps];
+  float top = mine.x;
+#pragma unroll
+  for (int apart = step_main_warps / 2; apart > 0; apart /= 2) top = fmaxf(top, __shfl_xor_sync(all_lanes, top, apart));
+  const float scale = exp2f(mine.x - decode_sums::base_of(top));
+  float total = mine.y * scale;
+#pragma unroll
+  for (int apart = step_main_warps / 2; apart > 0; apart /= 2) total += __shfl_xor_sync(all_lanes, total, apart);
+  float2 sum[2] = {};
+#pragma unroll
+  for (int w = 0; w < step_main_warps; ++w) {
+    const float2 y = *reinterpret_cast<const float2*>(&s.of_warp[w][2 * lane]);
+    const float by = __shfl_sync(all_lanes, scale, w);
+    sum[w % 2].x = fmaf(y.x, by, sum[w % 2].x);
+    sum[w % 2].y = fmaf(y.y, by, sum[w % 2].y);
+  }
+  send(&s.sums[rank][2 * lane], shared_address(&s.summed), std::uint32_t(warp), sum[0].x + sum[1].x, sum[0].y + sum[1].y);
+  if (lane == 0) send(&s.of[rank].x, shared_address(&s.summed), std::uint32_t(warp), top, total);
+}
 /// The attention half of layer i.
 template <int C>
 __device__ inline void attention_step(const decode_step& a, decode_step_memory<C>& s, const decode_step_place& p, int i, std::uint32_t run,
@@ -186,7 +209,7 @@ __device__ inline void attention_step(const decode_step& a, decode_step_memory<C
     if (lane == 0) s.head.tops[warp] = {sums.top, sums.total};
   }
   some_sync(step_all_main, step_main);
-  send_sums<step_main_warps>(s.head, rank);
+  send_block_sums(s.head, rank);
   if (t < decode_head) {
     wait_for_sent(shared_address(&s.head.summed), parity);
     if (t == 0) barrier_expect(shared_address(&s.head.summed), decode_ranks * (decode_head + 2) * 4);
