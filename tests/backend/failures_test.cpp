@@ -7,7 +7,7 @@
 
 namespace failures_test {
 using namespace isotope;
-using here = target<backend::cpu, precision::f32, kernels::reference>;
+using here = isotope::target<backend::cpu, precision::f32, kernels::reference>;
 
 TEST(failures, of_a_device_and_a_session_say_how_to_fix_them) {
   const auto expect_fix = [](const auto& r, errc code) {

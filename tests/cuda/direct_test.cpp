@@ -19,6 +19,7 @@ using isotope::dtype;
 using isotope::errc;
 using isotope::reduction;
 using isotope::result;
+using isotope::cuda_test::device_memory;
 namespace cuda = isotope::cuda;
 namespace direct = isotope::direct;
 using bytes = std::vector<std::byte>;
