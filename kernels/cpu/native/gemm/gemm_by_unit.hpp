@@ -17,20 +17,20 @@ struct unit_body {
   kind what = kind::other;
   const bfloat16 *bias = nullptr, *residual = nullptr;
 
-  unit_body(const launch& l, std::int64_t N) {
-    using bf16 = precision::bf16;
+  /// A template, since builds without native kernels of bf16 contain none of these.
+  template <class Bf16 = precision::bf16> unit_body(const launch& l, std::int64_t N) {
     const auto is = [](const instruction& i, tile_function of) { return i.tile == of && i.type == dtype::bf16; };
     const auto& b = l.body;
     if (b.empty()) what = kind::none;
-    if (b.empty() || b.size() > 2 || !is(b[0], &kernel<op::add, bf16, kernels::native>::tile)) return;
+    if (b.empty() || b.size() > 2 || !is(b[0], &kernel<op::add, Bf16, kernels::native>::tile)) return;
     const view* row = other_operand(l, b[0], isotope::gemm_result);
     if (row == nullptr || row->type != dtype::bf16 || !is_row(*row, N)) return;
     bias = row->as<const bfloat16>();
     if (b.size() == 1) {
       if (b[0].store == 0) what = kind::bias;
     } else if (b[0].store < 0 && b[1].store == 0) {
-      if (is(b[1], &kernel<op::gelu_erf, bf16, kernels::native>::tile) && b[1].arg[0] == max_inputs) what = kind::gelu;
-      if (!is(b[1], &kernel<op::add, bf16, kernels::native>::tile)) return;
+      if (is(b[1], &kernel<op::gelu_erf, Bf16, kernels::native>::tile) && b[1].arg[0] == max_inputs) what = kind::gelu;
+      if (!is(b[1], &kernel<op::add, Bf16, kernels::native>::tile)) return;
       const view* x = other_operand(l, b[1], max_inputs);
       if (x == nullptr || x->type != dtype::bf16 || x->dims != l.out[0].dims || x->strides != dense_strides(x->dims)) return;
       residual = x->as<const bfloat16>();
