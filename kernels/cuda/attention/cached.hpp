@@ -43,6 +43,7 @@ struct cached_variant {
   constexpr cached_cost cost_of(const cached_problem& p) const {
     constexpr double exchange = 2e-6, position = exchange / (1024.5 * 7 / 8), uncopied = 34.2 / 26.4;
     const std::int64_t repeats = p.heads / p.groups, least = (repeats + most_queries - 1) / most_queries;
+    // Whole groups of queries are counted. NOLINTNEXTLINE(bugprone-integer-division)
     const double reads = double((repeats + queries - 1) / queries) / double(least);
     const double slower = splits == 1 && !copies && p.copies.empty() ? uncopied : 1;
     return {double(p.T) * position * reads * slower / double(splits) + (splits > 1 ? exchange : 0)};

@@ -66,6 +66,7 @@ template <bool Gradient> struct attention_variant {
   /// orders them.
   constexpr attention_cost cost_of(const attention_work& w) const {
     const std::int64_t step = kind == attention_kind::rows ? 32 : 64;
+    // Whole tiles are counted. NOLINTNEXTLINE(bugprone-integer-division)
     const auto whole = [&](std::int64_t n) { return double((n + step - 1) / step * step) / double(n); };
     const double wide = (double(w.D) + 0.1 * double(D - w.D)) / double(w.D);
     return {w.flops * whole(w.S) * whole(w.T) * wide / (speed * 1e12 * w.device->multiprocessors / 132)};

@@ -66,6 +66,7 @@ template <attention_part Part> struct attention_matrix_variant {
   /// Rows that a workgroup owns behind the last one of a head take as long as others.
   constexpr attention_cost cost_of(const attention_work& w) const {
     const std::int64_t own = tiles(w.side).rows();
+    // Whole workgroups are counted. NOLINTNEXTLINE(bugprone-integer-division)
     return {w.seconds(double((w.rows + own - 1) / own * own), speed)};
   }
   std::string name(const attention_cost&) const {
