@@ -32,10 +32,17 @@ def test_variants_of_kernels_are_chosen_as_asked_for_and_then_taken_from_the_fil
     f.run("mlp", "--autotune", "fastest").refused(2, "autotune", "off, cached or measure")
     f.run("mlp", "--cache", "off", "--autotune", "off").succeeded()
     assert "off.choices" not in f.names(".")
-    first = f.run("mlp", "--cache", "pipelines", "--autotune", "measure").succeeded().out
-    choices = f.read("pipelines.choices")
-    assert choices.startswith(b"isotope choices 1\tvulkan, ") and b"\tmeasured " in choices and b"estimated" not in choices, choices
-    assert f.run("mlp", "--cache", "pipelines", "--autotune", "measure").succeeded().out == first
+    measure = ["mlp", "--cache", "pipelines", "--autotune", "measure"]
+    choices = b""
+    for _ in range(8):  # timing of a plan ends after 1.5 s, and what is left is timed by the next run: a slow device needs several
+        before = choices
+        f.run(*measure).succeeded()
+        choices = f.read("pipelines.choices")
+        assert choices.startswith(b"isotope choices 1\tvulkan, ") and b"\tmeasured " in choices and b"estimated" not in choices, choices
+        if choices == before:
+            break
+    first = f.run(*measure).succeeded().out
+    assert f.run(*measure).succeeded().out == first
     assert f.read("pipelines.choices") == choices
 
 
