@@ -352,9 +352,7 @@ inline gpu::scalars scalars_of(const step_scalars& x, std::int64_t optimizer_ste
 }
 
 inline kernel_choices* recording::considered() {
-  // Only products are remembered, whose constants say whether rows are to have the same bits in every batch, so that only variants which obey are considered. Other ops have no
-  // such constant: their choice must follow from their sizes alone.
-  return choices_.next([this] { return op_ == nullptr || op_->gemm_operands == 0 ? std::string() : signature_of(*op_, set, *launch_); });
+  return choices_.next([this] { return op_ == nullptr ? std::string() : signature_of(*op_, set, *launch_); });
 }
 
 /// The kernel of Op in precision P of a kernel set: `static void record(const launch&, recording&)` adds its dispatches. A kernel without `record` declares

@@ -197,8 +197,8 @@ struct plan_recorder {
     std::byte* host = nullptr;
   };
   std::vector<mirrored> mirrors_;
-  memory halves_, words_,
-      encoder_;  // what decode_halves and small_encoder pass on; plans of a session run one after the other, so they share it
+  /// What decode_halves, decode_whole_step and small_encoder pass on. Plans of a session run one after the other, so they share it.
+  memory halves_, words_, encoder_;
 
   /// Whether the plan is a small encoder, whose launches take the place of all others. One that its kernels take, but not on this device, says why.
   bool join_encoder(const bound_plan& p, std::vector<dispatch>& steps) {

@@ -51,10 +51,12 @@ template <class View> std::string text_of(const View& v) {
 }  // namespace known_choices_detail
 
 /// What the time of a step's variants depends on, in one line without tabs: op, kernel set, operands, constants and fused body. Where a tensor lies does not
-/// matter, but for its alignment.
+/// matter, but for its alignment. Empty for all but products, whose choices are not remembered: a product's constants say whether its rows are to have the same
+/// bits in every batch, and only variants that obey are considered; other ops have no such constant, so their choice must follow from their sizes alone.
 /// @param l  a launch of any backend
 template <class Launch> std::string signature_of(const op_info& op, std::string_view set, const Launch& l) {
   using namespace known_choices_detail;
+  if (op.gemm_operands == 0) return {};
   std::string s = std::string(op.name) + ' ' + std::string(set);
   for (const auto& v : l.in) s += ' ' + text_of(v);
   s += " >";
