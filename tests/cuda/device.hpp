@@ -118,7 +118,7 @@ inline shared_device& test_device() {
   if (d.context == nullptr) {
     d.context = *isotope_test::there(cuda::context::open(test_options(), cuda::fatbins::needs));
     d.functions = std::make_shared<cuda::loaded_functions>(d.context);
-    d.moving = *isotope_test::there(cuda::transfer::create(d.context));
+    d.moving = cuda::transfer(d.context);
     ::testing::UnitTest::GetInstance()->listeners().Append(new releaser);
   }
   return d;

@@ -49,7 +49,7 @@ struct opened {
 class small_product {
  public:
   explicit small_product(const opened& on, dtype type = dtype::f32, std::int64_t wide = 0)
-      : on_(on), all_(*memory::allocate(on.c, 1 << 12, memory_use::device, "matrices")), moving_(*transfer::create(on.c)), type_(type) {
+      : on_(on), all_(*memory::allocate(on.c, 1 << 12, memory_use::device, "matrices")), moving_(on.c), type_(type) {
     EXPECT_TRUE(moving_.clear(all_, 0, all_.bytes()).ok());
     put(0, {1, 2, 3, 4, 5, 6, 7, 8});
     put(1024, {1, 0, 2, 0, 1, 1, 3, 0, 0, 1, 1, 1});

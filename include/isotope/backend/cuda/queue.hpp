@@ -30,9 +30,7 @@ template <Target T> class queue {
   static result<queue> create(std::shared_ptr<context> device, std::shared_ptr<loaded_functions> functions,
                               const rank_groups& groups = {}) {
     queue q;
-    auto t = transfer::create(device);
-    if (!t) return t.error();
-    q.transfer_ = *std::move(t);
+    q.transfer_ = transfer(device);
     q.recorder_ = std::make_unique<plan_recorder>(std::move(device), std::move(functions),
                                                   kernel_set{kernel_table<T>, code_of<T>(), custom_instructions_of<T>()}, groups);
     return q;
@@ -107,7 +105,7 @@ template <Target T> class queue {
   const isotope::diagnostics& diagnose() const { return recorder_->device->options.diagnose; }
   const owner& device() const { return recorder_->device; }
   const rank_groups& groups() const { return recorder_->groups.all(); }
-  std::int64_t planned_bytes() const { return transfer_.bytes() + constant_pool::chunk; }
+  std::int64_t planned_bytes() const { return 2 * transfer::half_bytes + constant_pool::chunk; }
   std::int64_t bytes() const { return transfer_.bytes() + recorder_->shared_pool->bytes(); }
 
   std::int64_t objects() const { return recorder_->device->counters.allocations + recorder_->device->counters.objects; }

