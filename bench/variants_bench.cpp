@@ -1,10 +1,10 @@
-/// bench_variants [--op matmul|attention] [--rows N] [--random N] [--seconds S] [--no-library] [--measure] [--loads N] [--step] [--all]: whether choose_kernel takes the fastest
+/// bench_variants [--op matmul|attention] [--rows N] [--random N] [--seconds S] [--no-library] [--measure] [--loads N] [--step] [--no-gpt2] [--all]: whether choose_kernel takes the fastest
 /// variant. The products of a training step of GPT-2 124M of N rows (4,096), then N products of random sizes (50); with `--op attention` its attention of up to 8 N tokens, the gradient and
 /// attention to 512 cached positions. Each runs as the library chooses, then with each variant that fits, and the line says how much longer the chosen one
 /// takes than the fastest. Times are the least of runs of a plan with this step alone, for S seconds (0.05) each, after a warm-up of 0.2 s; of N loads (1)
 /// with other places in memory, the least; of a gradient without the forward step, which has a line of its own. --measure: the library times variants when
 /// it loads a plan, and takes the fastest. --step: first, what loading a training step of GPT-2 124M of N rows and the step itself take, by estimate and
-/// with timed variants. --no-library: on cuda, without cuBLASLt, which takes products that have no epilogue. --all: every time of every variant.
+/// with timed variants. --no-library: on cuda, without cuBLASLt, which takes products that have no epilogue. --no-gpt2: without its products. --all: every time of every variant.
 #include <isotope/isotope.hpp>
 #include <isotope/plan/dynamic.hpp>
 #include <isotope/selected.hpp>
@@ -162,6 +162,23 @@ template <class Options> void tune([[maybe_unused]] Options& o, [[maybe_unused]]
   if constexpr (requires { o.autotune; }) o.autotune = how;
 }
 
+/// Prints what a device spent to time variants.
+template <class Device> void print_spent([[maybe_unused]] const Device& d) {
+  const auto print = [](const iso::variant_cache& c) {
+    const auto t = c.spent();
+    if (t.choices > 0)
+      std::printf("  %d choices among %d variants: preparing %.3f s, waiting for the compiler %.3f, comparing results %.3f, timing %.3f\n",
+                  t.choices, t.variants, t.preparing, t.compiling, t.comparing, t.timing);
+  };
+  if constexpr (requires { d.shared_functions()->variants; }) print(*d.shared_functions()->variants);
+  if constexpr (requires { d.shared_pipelines()->variants; }) {
+    print(d.shared_pipelines()->variants);
+    const auto c = d.shared_pipelines()->counts();
+    std::printf("  %zu pipelines, %zu of them from a cache, in %.3f s of all threads together, the longest %.3f s\n", c.made, c.from_cache,
+                c.seconds, c.longest);
+  }
+}
+
 /// Loads a training step with these options and times it.
 iso::result<void> run_step(const options& o, std::int64_t rows, double span, const char* what) {
   constexpr iso::model::gpt gpt2{.layers = 12, .heads = 12, .width = 768, .vocab = 50257, .context = 1024};
@@ -183,6 +200,7 @@ iso::result<void> run_step(const options& o, std::int64_t rows, double span, con
   }
   std::printf("training step of GPT-2 124M, %lld rows, %s: %.3f ms, loading took %.2f s\n", static_cast<long long>(rows), what, 1e3 * least,
               loading);
+  print_spent(*device);
   return {};
 }
 
@@ -201,7 +219,7 @@ int main(int argc, char** argv) {
   std::int64_t rows = 4096;
   int random = 50;
   double span = 0.05;
-  bool every = false, attention = false, step = false;
+  bool every = false, attention = false, step = false, gpt2 = true;
   int loads = 1;
   options o = bench::options_of_environment<options>();
   for (int i = 1; i < argc; ++i) {
@@ -213,6 +231,7 @@ int main(int argc, char** argv) {
     else if (word == "--all") every = true;
     else if (word == "--op") attention = std::string_view(value()) == "attention";
     else if (word == "--step") step = true;
+    else if (word == "--no-gpt2") gpt2 = false;
     else if (word == "--loads") loads = std::max(1, std::atoi(value()));
     else if (word == "--measure") tune(o, iso::tuning::measure);
     else if (word != "--no-library") return std::fprintf(stderr, "bench_variants: no flag '%s'\n", argv[i]), 2;
@@ -239,7 +258,8 @@ int main(int argc, char** argv) {
     }
     for (const int B : {1, 8, 64}) all.push_back({{cached_step{B}}, {}, {}});
   } else {
-    for (const auto& p : products_of_gpt2(rows)) all.push_back({{p}, {}, {}});
+    if (gpt2)
+      for (const auto& p : products_of_gpt2(rows)) all.push_back({{p}, {}, {}});
     for (const auto& p : random_products(random)) all.push_back({{p}, {}, {}});
   }
 

@@ -91,6 +91,7 @@ struct made_up {
   std::vector<considered_variant> variants{{"a", 1.0}, {"b", 1.1}, {"wrong", 1.2}, {"slow", 3.5}, {"narrow", 0, "it does not fit"}};
   std::map<std::string, double> seconds_of{{"a", 2e-3}, {"b", 1e-3}, {"wrong", 1e-5}, {"slow", 1e-6}};
   std::set<std::string> timed;
+  std::map<std::string, int> runs;
   std::int64_t most_bytes = 1 << 20;
   std::vector<float> tensors = std::vector<float>(2 * count + 8, 0.25f);  // of the program: x, y
 
@@ -108,7 +109,8 @@ struct made_up {
     for (auto& v : d.considered) v.chosen = v.name == d.variant;
     return {d};
   }
-  result<void> compile(const std::vector<dispatch>&) { return {}; }
+  result<void> compile(const std::vector<dispatch>&, std::span<const dispatch>) { return {}; }
+  result<void> ready(const std::vector<dispatch>&) { return {}; }
   result<memory> allocate(std::int64_t bytes) const {
     if (bytes > most_bytes) return fail(errc::out_of_memory, "no memory", "made up", "less");
     return memory{std::vector<std::byte>(std::size_t(bytes))};
@@ -133,6 +135,7 @@ struct made_up {
       for (std::int64_t i = 0; i < count; ++i) y[i] = 2 * x[i] + (d.variant == "wrong" && i == 700 ? 3.0f : 0.0f);
       timed.insert(d.variant);
     }
+    ++runs[r.all.front().variant];
     return seconds_of.at(r.all.front().variant);
   }
 };
@@ -158,6 +161,35 @@ TEST(tuner, times_what_may_be_fastest_and_keeps_the_fastest_that_agrees) {
   d.timed.clear();
   EXPECT_FALSE(tuner(p.view(), c, d).settle(d.record({&c})));
   EXPECT_TRUE(d.timed.empty()) << "once";
+}
+TEST(tuner, compares_with_the_variant_of_the_least_predicted_time_wherever_it_stands) {
+  made_up d;
+  d.variants = {{"b", 1.1}, {"wrong", 1.2}, {"a", 1.0}};
+  const one_step p;
+  variant_cache c(tuning::measure, "", "device");
+  EXPECT_TRUE(tuner(p.view(), c, d).settle(d.record({})));
+  EXPECT_EQ(c.find("step"), "b");
+  ASSERT_EQ(c.messages().size(), 1u);
+  EXPECT_NE(c.messages()[0].find("'wrong' is not used: its results are not those of 'a'"), std::string::npos) << c.messages()[0];
+  EXPECT_EQ(c.spent().choices, 1);
+  EXPECT_EQ(c.spent().variants, 3);
+}
+TEST(tuner, times_no_longer_than_it_takes_to_tell_variants_apart) {
+  const auto runs_of = [](double seconds_of_a, double seconds_of_b) {
+    made_up d;
+    d.variants = {{"a", 1.0}, {"b", 1.1}};
+    d.seconds_of = {{"a", seconds_of_a}, {"b", seconds_of_b}};
+    const one_step p;
+    variant_cache c(tuning::measure, "", "device");
+    EXPECT_TRUE(tuner(p.view(), c, d).settle(d.record({})));
+    EXPECT_EQ(c.find("step"), seconds_of_a <= 1.01 * seconds_of_b ? "a" : "b");
+    return std::pair(d.runs["a"], d.runs["b"]);
+  };
+  // The first run of each compares results. Then a round is one of each.
+  EXPECT_EQ(runs_of(1e-3, 1.6e-3), std::pair(2, 1)) << "far slower in the first run";
+  EXPECT_EQ(runs_of(1.3e-3, 1e-3), std::pair(2, 2)) << "a fifth slower";
+  EXPECT_EQ(runs_of(1.1e-3, 1e-3), std::pair(4, 4)) << "a twentieth slower";
+  EXPECT_EQ(runs_of(1.02e-3, 1e-3), std::pair(6, 6));
 }
 TEST(tuner, without_measuring_the_estimate_is_kept_and_nothing_runs) {
   made_up d;

@@ -9,6 +9,8 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace isotope::vulkan {
@@ -64,6 +66,34 @@ TEST(vulkan_pipeline_keys, programs_of_two_precisions_share_no_pipeline_between_
   std::size_t shared = 0;
   for (const auto p : f32.pipelines) shared += bf16.pipelines.count(p);
   EXPECT_LT(2 * shared, f32.pipelines.size()) << "only pipelines of f32 sums are shared";
+}
+TEST(vulkan_pipelines, threads_that_want_the_same_ones_create_each_once_and_get_all) {
+  const auto& d = vulkan_test::test_device();
+  const auto made = std::make_shared<pipelines>(d.context);
+  const auto s = device<target_of<precision::f32>>::over(d.context, made)
+                     .load(*plan_inference<target_of<precision::f32>>(model::gpt_logits_of{tiny, 2, 8}));
+  ASSERT_TRUE(s.ok()) << s.error().line();
+  const std::vector<dispatch> all = s->dispatches();
+  pipelines fresh(d.context);
+  const shader absent{"absent", {}, "some feature"};
+  std::vector<dispatch> broken = all;
+  broken.push_back(all.front());
+  broken.back().code = &absent;
+  const auto on_two_threads = [&](const std::vector<dispatch>& what) {
+    bool other = false;
+    std::thread beside([&] {
+      const thread_owner::helper helping(d.context->owner());
+      other = fresh.make(what).ok();
+    });
+    const bool own = fresh.make(what).ok();
+    beside.join();
+    return std::pair(own, other);
+  };
+  EXPECT_EQ(on_two_threads(broken), std::pair(false, false)) << "each says what it lacks";
+  EXPECT_EQ(on_two_threads(all), std::pair(true, true));
+  EXPECT_EQ(fresh.counts().made, fresh.count());
+  EXPECT_EQ(fresh.count(), made->count());
+  for (const dispatch& x : all) EXPECT_NE(fresh.of(x), VK_NULL_HANDLE) << x.code->name;
 }
 TEST(vulkan_pipeline_keys, a_pipeline_of_two_formats_is_found) {
   users u;

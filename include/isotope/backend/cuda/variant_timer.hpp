@@ -36,12 +36,13 @@ template <class Record> class variant_timer {
 
   std::vector<dispatch> record(const step_recording& how) { return record_(how); }
   /// @error missing_feature, out_of_memory
-  result<void> compile(const std::vector<dispatch>& all) {
+  result<void> compile(const std::vector<dispatch>& all, std::span<const dispatch>) {
     for (const dispatch& d : all)
       if (d.product.batches == 0)
         if (auto f = functions_.code.of(d); !f) return f.error();
     return {};
   }
+  result<void> ready(const std::vector<dispatch>&) const { return {}; }
   /// @error out_of_memory
   result<memory> allocate(std::int64_t bytes) const {
     return memory::allocate(context_, bytes, memory_use::device, "operands of timed kernels");

@@ -22,13 +22,15 @@
 namespace isotope {
 
 /// What timing needs of a device. `record` lists the dispatches of a plan; `run` makes dispatches ready that run several times, one after the other, and
-/// `seconds` of it runs them once more and says how long the device took. `compile` is called before, with all that will be timed.
+/// `seconds` of it runs them once more and says how long the device took. `compile` is called before, with all that will be timed, and with all that the plan
+/// runs, which a device may compile, too, while others are timed. It may return before they are compiled, and `ready` waits for some of them.
 template <class T>
 concept VariantTimer = requires(T& t, const step_recording& how, const std::vector<typename T::dispatch>& all, typename T::memory& m,
                                 std::span<const std::byte> from, std::span<const memory_piece> pieces, typename T::run& run) {
   requires Dispatch<typename T::dispatch>;
   { t.record(how) } -> std::same_as<std::vector<typename T::dispatch>>;
-  { t.compile(all) } -> std::same_as<result<void>>;
+  { t.compile(all, std::span<const typename T::dispatch>(all)) } -> std::same_as<result<void>>;
+  { t.ready(all) } -> std::same_as<result<void>>;
   { t.allocate(std::int64_t{}) } -> std::same_as<result<typename T::memory>>;
   { t.clear(m, std::int64_t{}, std::int64_t{}) } -> std::same_as<result<void>>;
   { t.upload(m, std::int64_t{}, from) } -> std::same_as<result<void>>;
@@ -100,10 +102,11 @@ template <VariantTimer T> class tuner {
     if (missing.empty()) return false;
     bool any = false;
     const auto measured = [&]() -> result<void> {
-      if (auto r = reserve(missing); !r) return r;
-      const double end = now() + most_seconds;
+      const double began = now();
+      if (auto r = reserve(missing, all); !r) return r;
+      spent_.preparing += now() - began;
       for (choice& c : missing) {
-        if (now() > end) break;
+        if (spent_.comparing + spent_.timing > most_seconds) break;
         auto chosen = fastest(c);
         if (!chosen) return chosen.error();
         if (chosen->empty()) continue;
@@ -113,6 +116,7 @@ template <VariantTimer T> class tuner {
       return {};
     }();
     store_.reset();
+    cache_.spend(spent_);
     if (!measured) cache_.say("variants of kernels were not timed: " + measured.error().line());
     return any;
   }
@@ -129,6 +133,7 @@ template <VariantTimer T> class tuner {
     std::int32_t step = -1;
     std::vector<timed_variant> variants;
     operand_places places;
+    std::vector<std::vector<dispatch>> recorded;  // of each variant
   };
   /// Remembers all that the cache does, and one choice otherwise.
   struct one_more : known_choices {
@@ -142,7 +147,7 @@ template <VariantTimer T> class tuner {
   T& timer_;
   std::optional<memory> store_;
   std::array<std::int64_t, operand_places::areas> first_{};  // of the areas in the store
-  std::int64_t written_bytes_ = 0;
+  tuning_times spent_;
 
   static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -179,8 +184,8 @@ template <VariantTimer T> class tuner {
     const one_more known(cache_, c.signature, variant);
     return timer_.record({&known, c.step, places});
   }
-  /// Compiles the variants of all choices, and makes a store for any one of them.
-  result<void> reserve(std::vector<choice>& missing) {
+  /// Begins to compile the variants of all choices and what else the plan runs, and makes a store for any one of them.
+  result<void> reserve(std::vector<choice>& missing, std::span<const dispatch> all) {
     std::array<std::int64_t, operand_places::areas> bytes{};
     std::vector<dispatch> every;
     for (choice& c : missing) {
@@ -194,11 +199,12 @@ template <VariantTimer T> class tuner {
     for (choice& c : missing) {
       const std::uint64_t at = store_->address();
       c.places.place(at, at + std::uint64_t(first_[1]), at + std::uint64_t(first_[2]));
-      for (const timed_variant& v : c.variants)
-        for (dispatch& d : record(c, v.name, &c.places)) every.push_back(std::move(d));
+      for (timed_variant& v : c.variants) {
+        c.recorded.push_back(record(c, v.name, &c.places));
+        every.insert(every.end(), c.recorded.back().begin(), c.recorded.back().end());
+      }
     }
-    if (auto r = timer_.compile(every); !r) return r;
-    written_bytes_ = bytes[2];
+    if (auto r = timer_.compile(every, all); !r) return r;
     if (auto r = timer_.clear(*store_, first_[1], first_[2] - first_[1]); !r) return r;
     return fill(first_[1]);
   }
@@ -241,17 +247,22 @@ template <VariantTimer T> class tuner {
     }
     return parts;
   }
-  /// Runs a variant once on the same numbers as every other, with zeros where it writes, and returns what it wrote.
-  result<std::vector<std::byte>> results_of(typename T::run& once, const std::vector<part>& parts) {
-    if (auto r = timer_.clear(*store_, first_[2], written_bytes_); !r) return r.error();
+  struct first_run {
+    std::vector<std::byte> results;
+    double seconds = 0;
+  };
+  /// Runs a variant on the same numbers as every other, with zeros where it writes.
+  result<first_run> run_first(typename T::run& once, const operand_places& places, const std::vector<part>& parts) {
+    if (auto r = timer_.clear(*store_, first_[2], places.bytes_of(area::written) / 4 * 4); !r) return r.error();
     std::int64_t bytes = 0;
     for (const part& p : parts) bytes += p.bytes;
-    if (auto t = timer_.seconds(once); !t) return t.error();
-    std::vector<std::byte> got(std::size_t(bytes), std::byte{});
+    auto t = timer_.seconds(once);
+    if (!t) return t.error();
+    first_run got{std::vector<std::byte>(std::size_t(bytes), std::byte{}), *t};
     std::vector<memory_piece> pieces;
     std::size_t at = 0;
     for (const part& p : parts) {
-      pieces.push_back({p.at, std::span(got).subspan(at, std::size_t(p.bytes))});
+      pieces.push_back({p.at, std::span(got.results).subspan(at, std::size_t(p.bytes))});
       at += std::size_t(p.bytes);
     }
     if (auto r = timer_.download(*store_, pieces); !r) return r.error();
@@ -269,57 +280,70 @@ template <VariantTimer T> class tuner {
 
   /// The name of the fastest variant; empty: none could be timed.
   result<std::string> fastest(choice& c) {
+    double began = now();
+    const auto took = [&](double& of) {
+      const double ended = now();
+      of += ended - std::exchange(began, ended);
+    };
+    for (const auto& all : c.recorded)
+      if (auto r = timer_.ready(all); !r) return r.error();
+    took(spent_.compiling);
     const std::vector<part> parts = parts_of(c.places);
-    std::vector<std::byte> want;
-    {
-      auto once = timer_.prepare(record(c, c.estimated, &c.places), 1);
-      if (!once) return once.error();
-      auto got = results_of(*once, parts);
-      if (!got) return got.error();
-      want = *std::move(got);
-    }
-    std::vector<typename T::run> several;
+    const auto first =
+        std::size_t(std::find_if(c.variants.begin(), c.variants.end(), [&](const timed_variant& v) { return v.name == c.estimated; }) -
+                    c.variants.begin());
+    std::vector<std::byte> want;  // what the variant of the least predicted time writes
+    std::vector<typename T::run> several(c.variants.size());
     double least = 0;
-    for (timed_variant& v : c.variants) {
-      const auto all = record(c, v.name, &c.places);
-      auto once = timer_.prepare(all, 1);
+    for (std::size_t n = 0; n < c.variants.size(); ++n) {
+      const std::size_t k = n == 0 ? first : n - (n <= first ? 1 : 0);
+      timed_variant& v = c.variants[k];
+      auto once = timer_.prepare(c.recorded[k], 1);
       if (!once) return once.error();
-      auto got = results_of(*once, parts);
+      auto got = run_first(*once, c.places, parts);
       if (!got) return got.error();
-      v.agrees = agree(parts, want, *got);
+      if (n == 0) want = got->results;
+      v.agrees = agree(parts, want, got->results);
       if (!v.agrees) cache_.say("'" + v.name + "' is not used: its results are not those of '" + c.estimated + "' for " + c.signature);
-      auto t = timer_.seconds(*once);
-      if (!t) return t.error();
-      if (v.agrees && (least == 0 || *t < least)) least = *t;
+      if (v.agrees && (least == 0 || got->seconds < least)) least = got->seconds;
       constexpr double much = 1.5;  // a single run of a short kernel is not precise
-      if (*t > much * least) v.seconds = -1;
-      auto r = timer_.prepare(all, int(std::clamp(window_seconds / std::max(*t, 1e-9), 1.0, double(most_runs))));
+      if (!v.agrees || got->seconds > much * least) {
+        v.seconds = -1;
+        continue;
+      }
+      auto r = timer_.prepare(c.recorded[k], int(std::clamp(window_seconds / std::max(got->seconds, 1e-9), 1.0, double(most_runs))));
       if (!r) return r.error();
-      several.push_back(*std::move(r));
+      several[k] = *std::move(r);
     }
+    took(spent_.comparing);
     if (auto r = time(c.variants, several); !r) return r.error();
+    took(spent_.timing);
+    ++spent_.choices, spent_.variants += int(c.variants.size());
     const int best = fastest_of(c.variants);
     return best < 0 ? std::string() : c.variants[std::size_t(best)].name;
   }
   /// Sets the times of variants: the medians of rounds in each of which all run one after the other, so that a clock that changes changes it for all. Those that
-  /// take much longer than the fastest leave early.
+  /// take longer than the fastest leave early: a fifth in the first rounds, a twentieth once there are three times of each. The last one needs no more rounds.
   result<void> time(std::vector<timed_variant>& all, std::vector<typename T::run>& several) {
     std::vector<std::vector<double>> times(all.size());
-    for (int round = 0; round <= rounds; ++round) {
+    for (int round = 1; round <= rounds; ++round) {
       double least = 0;
       for (std::size_t k = 0; k < all.size(); ++k) {
-        if (!all[k].agrees || all[k].seconds < 0) continue;
+        if (all[k].seconds < 0) continue;
         auto t = timer_.seconds(several[k]);
         if (!t) return t.error();
-        if (round == 0) continue;  // to warm up
         times[k].push_back(*t);
         std::sort(times[k].begin(), times[k].end());
         all[k].seconds = times[k][times[k].size() / 2];
         if (least == 0 || all[k].seconds < least) least = all[k].seconds;
       }
-      constexpr double much = 1.2;
-      for (auto& v : all)
-        if (least > 0 && v.seconds > much * least) v.seconds = -1;
+      const double much = round < 3 ? 1.2 : 1.05;
+      int left = 0;
+      for (auto& v : all) {
+        if (v.seconds > much * least) v.seconds = -1;
+        left += v.seconds > 0 ? 1 : 0;
+      }
+      if (left == 1) break;
     }
     return {};
   }

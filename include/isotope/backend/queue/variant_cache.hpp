@@ -20,6 +20,13 @@ struct shipped_choices {
   std::string_view device, lines;
 };
 
+/// What the timing of variants took, in seconds: to make memory and the numbers in it, to wait for the compiler, to compare results, and to time. `compiling` has no part in the limit of
+/// a plan's timing.
+struct tuning_times {
+  int choices = 0, variants = 0;
+  double preparing = 0, compiling = 0, comparing = 0, timing = 0;
+};
+
 /// Choices by the signature of a step, or of a product of a library. A choice is measured, or estimated: then it stands in the file so that other estimates of
 /// a later build do not change bits, and is measured where that is asked for. Sessions of several threads may share one.
 class variant_cache : public known_choices {
@@ -68,6 +75,17 @@ class variant_cache : public known_choices {
     const std::lock_guard lock(mutex_);
     said_.push_back(std::move(line));
   }
+  /// Adds to what was spent.
+  void spend(const tuning_times& t) {
+    const std::lock_guard lock(mutex_);
+    spent_.choices += t.choices, spent_.variants += t.variants;
+    spent_.preparing += t.preparing, spent_.compiling += t.compiling, spent_.comparing += t.comparing, spent_.timing += t.timing;
+  }
+  /// What all plans of this process spent.
+  tuning_times spent() const {
+    const std::lock_guard lock(mutex_);
+    return spent_;
+  }
   /// Why the file was ignored, which variants are wrong on this device, and that the file cannot be written, where that is so.
   std::vector<std::string> messages() const {
     const std::lock_guard lock(mutex_);
@@ -84,6 +102,7 @@ class variant_cache : public known_choices {
   std::map<std::string, std::string> shipped_;
   std::vector<std::string> said_;
   bool unsaved_ = false;
+  tuning_times spent_;
   mutable std::mutex mutex_;
 
   void put(const std::string& signature, std::string value) {

@@ -3,9 +3,12 @@
 /// driver's cache of them on disk. Beside that file lies the one of the variants of kernels that were chosen, which has the suffix ".choices".
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <thread>
 #include <tuple>
@@ -20,9 +23,10 @@
 namespace isotope::vulkan {
 
 /// How many pipelines were created, and how many of these the driver found in its cache (VkPipelineCreationFeedback). In a warm start the two are equal. A
-/// driver without this feedback counts none.
+/// driver without this feedback counts none. `seconds`: that threads spent on them, together, and `longest` on one.
 struct pipeline_counts {
   std::size_t made = 0, from_cache = 0;
+  double seconds = 0, longest = 0;
 };
 
 class pipelines : public shader_store {
@@ -48,44 +52,30 @@ class pipelines : public shader_store {
     if (cache_ != VK_NULL_HANDLE) f.DestroyPipelineCache(context_->handle(), cache_, nullptr);
   }
 
-  /// Creates the pipelines of these dispatches that do not exist yet. @error out_of_memory, missing_feature, with the module's name
+  /// Creates the pipelines of these dispatches that do not exist yet, in their order, and waits for those that another thread creates.
+  /// @error out_of_memory, missing_feature, with the module's name
   result<void> make(std::span<const dispatch> all) {
-    std::vector<const dispatch*> wanted;
-    {
-      const std::lock_guard lock(mutex_);
-      std::map<key, bool> seen;
-      for (const auto& d : all)
-        if (auto k = key_of(d); made_.find(k) == made_.end() && seen.emplace(std::move(k), true).second) wanted.push_back(&d);
-    }
-    if (wanted.empty()) return {};
-    std::atomic<std::size_t> next = 0;
-    std::mutex first;
-    failure broken;
-    std::atomic<bool> failed_any = false;
-    const auto work = [&] {
-      for (std::size_t i = next++; i < wanted.size() && !failed_any; i = next++) {
-        auto p = create(*wanted[i]);
-        if (!p) {
-          const std::lock_guard lock(first);
-          if (!failed_any) broken = p.error();
-          failed_any = true;
-          return;
-        }
+    for (bool missing = true; missing;) {
+      std::vector<const dispatch*> wanted;
+      std::vector<key> others;  // of other threads
+      {
         const std::lock_guard lock(mutex_);
-        if (!made_.emplace(key_of(*wanted[i]), *p).second)
-          context_->f().DestroyPipeline(context_->handle(), *p, nullptr);  // another thread has created it meanwhile
+        std::set<key> own;
+        for (const auto& d : all) {
+          auto k = key_of(d);
+          if (made_.contains(k) || own.contains(k)) continue;
+          if (begun_.insert(k).second) own.insert(std::move(k)), wanted.push_back(&d);
+          else others.push_back(std::move(k));
+        }
       }
-    };
-    const std::size_t threads = std::min<std::size_t>({wanted.size(), std::max(1u, std::thread::hardware_concurrency()), 16});
-    std::vector<std::thread> helpers;
-    for (std::size_t t = 1; t < threads; ++t)
-      helpers.emplace_back([&] {
-        const thread_owner::helper helping(context_->owner());
-        work();
-      });
-    work();
-    for (auto& t : helpers) t.join();
-    if (failed_any) return broken;
+      if (auto r = create_all(wanted); !r) return r;
+      std::unique_lock lock(mutex_);
+      missing = false;
+      for (const key& k : others) {
+        created_.wait(lock, [&] { return !begun_.contains(k); });
+        missing = missing || !made_.contains(k);  // the other thread failed: this one tries, and says why
+      }
+    }
     return {};
   }
   VkPipeline of(const dispatch& d) const {
@@ -111,7 +101,10 @@ class pipelines : public shader_store {
   }
   /// Whether the cache file existed and was usable.
   bool warm() const { return warm_; }
-  pipeline_counts counts() const { return {tried_, found_}; }
+  pipeline_counts counts() const {
+    const std::lock_guard lock(mutex_);
+    return {tried_, found_, seconds_, longest_};
+  }
 
   const shader* keep(std::string_view name, std::vector<std::uint32_t> words) override {
     const std::lock_guard lock(mutex_);
@@ -136,10 +129,56 @@ class pipelines : public shader_store {
   VkPipelineCache cache_ = VK_NULL_HANDLE;
   mutable std::mutex mutex_;
   std::map<key, VkPipeline> made_;
+  std::set<key> begun_;  // that a thread creates
+  std::condition_variable created_;
   std::vector<std::unique_ptr<own_module>> modules_;
   std::atomic<std::size_t> tried_ = 0, found_ = 0;  // pipelines created; those of them that the driver's cache contained
+  double seconds_ = 0, longest_ = 0;
   std::atomic<bool> changed_ = false;
   bool warm_ = false;
+
+  static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+  /// Creates pipelines that are in begun_, on several threads.
+  result<void> create_all(const std::vector<const dispatch*>& wanted) {
+    if (wanted.empty()) return {};
+    std::atomic<std::size_t> next = 0;
+    std::mutex first;
+    failure broken;
+    std::atomic<bool> failed_any = false;
+    const auto work = [&] {
+      for (std::size_t i = next++; i < wanted.size() && !failed_any; i = next++) {
+        const double began = now();
+        auto p = create(*wanted[i]);
+        const double took = now() - began;
+        if (!p) {
+          const std::lock_guard lock(first);
+          if (!failed_any) broken = p.error();
+          failed_any = true;
+          return;
+        }
+        const std::lock_guard lock(mutex_);
+        seconds_ += took, longest_ = std::max(longest_, took);
+        auto k = key_of(*wanted[i]);
+        begun_.erase(k);
+        made_.emplace(std::move(k), *p);
+        created_.notify_all();
+      }
+    };
+    const std::size_t threads = std::min<std::size_t>({wanted.size(), std::max(1u, std::thread::hardware_concurrency()), 16});
+    std::vector<std::thread> helpers;
+    for (std::size_t t = 1; t < threads; ++t)
+      helpers.emplace_back([&] {
+        const thread_owner::helper helping(context_->owner());
+        work();
+      });
+    work();
+    for (auto& t : helpers) t.join();
+    if (!failed_any) return {};
+    const std::lock_guard lock(mutex_);
+    for (const dispatch* d : wanted) begun_.erase(key_of(*d));
+    created_.notify_all();
+    return broken;
+  }
 
   static std::string key_of(const context& c) {
     std::string uuid;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,12 +28,14 @@ template <class Record> class variant_timer {
   variant_timer(const variant_timer&) = delete;
   variant_timer& operator=(const variant_timer&) = delete;
   ~variant_timer() {
+    if (compiling_.joinable()) compiling_.join();
     if (clock_ != VK_NULL_HANDLE) context_->f().DestroyQueryPool(context_->handle(), clock_, nullptr);
   }
 
   std::vector<dispatch> record(const step_recording& how) { return record_(how); }
+  /// Compiles on threads beside what is timed, since drivers take 0.1 s and more for a pipeline; not where kernels run on the processor, too.
   /// @error missing_feature where the queue has no clock, out_of_memory
-  result<void> compile(const std::vector<dispatch>& all) {
+  result<void> compile(std::vector<dispatch> all, std::span<const dispatch> plan) {
     if (context_->physical().timestamp_bits == 0)
       return fail(errc::missing_feature, context_->physical().name + " has no timestamps", "vulkan", "autotune = off or cached");
     auto pool = command_pool::create(context_);
@@ -47,8 +50,15 @@ template <class Record> class variant_timer {
       return failed(s, "timestamps");
     }
     context_->name(VK_OBJECT_TYPE_QUERY_POOL, clock_, "isotope clock of variants");
-    return made_.make(all);
+    if (context_->physical().kind == device_kind::cpu) return made_.make(all);
+    all.insert(all.end(), plan.begin(), plan.end());
+    compiling_ = std::thread([this, all = std::move(all)] {
+      const thread_owner::helper helping(context_->owner());
+      static_cast<void>(made_.make(all));  // an error comes again in `ready`
+    });
+    return {};
   }
+  result<void> ready(const std::vector<dispatch>& all) { return made_.make(all); }
   /// @error out_of_memory
   result<memory> allocate(std::int64_t bytes) const {
     return memory::allocate(context_, bytes, memory_use::device, "isotope operands of timed kernels",
@@ -86,6 +96,7 @@ template <class Record> class variant_timer {
   command_pool pool_;
   transfer moving_;
   VkQueryPool clock_ = VK_NULL_HANDLE;
+  std::thread compiling_;
 };
 
 }  // namespace isotope::vulkan
