@@ -1,8 +1,8 @@
-/// bench_variants [--op matmul|attention] [--rows N] [--random N] [--seconds S] [--no-library] [--measure] [--loads N] [--step] [--no-gpt2] [--all]: whether choose_kernel takes the fastest
+/// bench_variants [--op matmul|attention] [--rows N] [--random N] [--threads N] [--seconds S] [--no-library] [--measure] [--loads N] [--step] [--no-gpt2] [--all]: whether choose_kernel takes the fastest
 /// variant. The products of a training step of GPT-2 124M of N rows (4,096), then N products of random sizes (50); with `--op attention` its attention of up to 8 N tokens, the gradient and
 /// attention to 512 cached positions. Each runs as the library chooses, then with each variant that fits, and the line says how much longer the chosen one
-/// takes than the fastest. Times are the least of runs of a plan with this step alone, for S seconds (0.05) each, after a warm-up of 0.2 s; of N loads (1)
-/// with other places in memory, the least; of a gradient without the forward step, which has a line of its own. --measure: the library times variants when
+/// takes than the fastest. Times are medians of runs of a plan with this step alone, of all variants in turn, for S seconds (0.05) each, after a warm-up; of N loads
+/// (1) with other places in memory, the least; of a gradient without the forward step, which has a line of its own. --threads: of a processor. --measure: the library times variants when
 /// it loads a plan, and takes the fastest. --step: first, what loading a training step of GPT-2 124M of N rows and the step itself take, by estimate and
 /// with timed variants. --no-library: on cuda, without cuBLASLt, which takes products that have no epilogue. --no-gpt2: without its products. --all: every time of every variant.
 #include <isotope/isotope.hpp>
@@ -106,47 +106,60 @@ struct problem {
 };
 
 using variants = std::vector<iso::considered_variant>;
-struct found {
-  double seconds = 0, loading = 0;
-  std::vector<variants> choices;  // of each step that has one
+using session = typename iso::device<target>::session;
+
+/// A problem that a device has loaded, and the times of its runs.
+struct contender {
+  session s;
+  double loading = 0;
+  std::vector<variants> choices = {};  // of each step that has one
+  int times = 1;                       // runs of one measurement
+  std::vector<double> seconds = {};
 };
-iso::result<found> run(const iso::device<target>& device, const problem& p, double span) {
+iso::result<double> timed(contender& c, int times) {
+  const double began = bench::seconds();
+  if (auto r = c.s.run_plan_times(0, times); !r) return r.error();
+  return (bench::seconds() - began) / times;
+}
+iso::result<contender> load(const iso::device<target>& device, const problem& p) {
   auto plan = std::visit([](const auto& m) { return iso::plan_inference<target>(m); }, p.model);
   if (!plan) return std::move(plan).error();
-  found f;
   const double start = bench::seconds();
-  auto s = device.load(*std::move(plan));
-  if (!s) return std::move(s).error();
-  f.loading = bench::seconds() - start;
-  s->initialize(1);
+  auto loaded = device.load(*std::move(plan));
+  if (!loaded) return std::move(loaded).error();
+  contender c{*std::move(loaded), bench::seconds() - start};
+  c.s.initialize(1);
   if (std::holds_alternative<cached_step>(p.model)) {
     for (const char* label : {"sequence", "position"}) {
-      auto in = s->template input<std::int32_t>(label);
+      auto in = c.s.template input<std::int32_t>(label);
       if (!in) return in.error();
       for (std::size_t k = 0; k < in->size(); ++k) (*in)[k] = label[0] == 's' ? std::int32_t(k) : 511;
     }
   }
-  for (const std::string& text : s->queue().messages()) std::printf("%s\n", text.c_str());
-  for (const auto& l : s->launches(iso::phase_always))
-    if (!l.considered.empty()) f.choices.push_back(l.considered);
-  const auto timed = [&](int times) -> iso::result<double> {
-    const double began = bench::seconds();
-    if (auto r = s->run_plan_times(0, times); !r) return r.error();
-    return (bench::seconds() - began) / times;
-  };
-  const auto first = timed(1);
-  if (!first) return first.error();
-  const int times = std::clamp(int(0.25 * span / std::max(*first, 1e-7)), 1, 32);
-  constexpr double warm = 0.2;            // with 0.02 s, the same product took up to 3.7 times as long
-  for (int part = 0; part < 2; ++part) {  // the first warms up
-    f.seconds = 1e9;
-    for (const double end = bench::seconds() + (part == 0 ? std::max(span, warm) : span); bench::seconds() < end;) {
-      const auto t = timed(times);
-      if (!t) return t.error();
-      f.seconds = std::min(f.seconds, *t);
-    }
+  for (const std::string& text : c.s.queue().messages()) std::printf("%s\n", text.c_str());
+  for (const auto& l : c.s.launches(iso::phase_always))
+    if (!l.considered.empty()) c.choices.push_back(l.considered);
+  return c;
+}
+/// Times all in turn, so that a clock that changes and other work change it for all: a warm-up, then at least three rounds, and more for `span` seconds each.
+iso::result<void> time(std::vector<contender>& all, double span) {
+  for (contender& c : all) {
+    auto first = timed(c, 1);
+    if (first && *first < span) first = timed(c, 1);  // the first run of a plan also makes what later ones find
+    if (!first) return first.error();
+    c.times = std::clamp(int(0.2 * span / std::max(*first, 1e-7)), 1, 32);
   }
-  return f;
+  constexpr double warm = iso::device<target>::on_host ? 0.02 : 0.2;  // with 0.02 s, the same product took up to 3.7 times as long on a GPU
+  for (int part = 0; part < 2; ++part) {
+    const double end = bench::seconds() + (part == 0 ? warm : span * double(all.size()));
+    for (int round = 0; bench::seconds() < end || (part == 1 && round < 3); ++round)
+      for (contender& c : all) {
+        const auto t = timed(c, c.times);
+        if (!t) return t.error();
+        if (part == 1) c.seconds.push_back(*t);
+      }
+  }
+  return {};
 }
 
 /// The name of a variant without the parts of K, which depend on the sizes.
@@ -206,8 +219,9 @@ iso::result<void> run_step(const options& o, std::int64_t rows, double span, con
 
 struct row {
   problem of;
-  found usual;
-  std::map<std::string, double> seconds;  // by variant
+  double usual = 0, loading = 0;  // seconds of a run and of loading, as the library chooses
+  std::vector<variants> choices = {};
+  std::map<std::string, double> seconds = {};  // by variant
 };
 /// Whether a row has this variant, and it fits.
 bool has(const variants& choice, const std::string& name) {
@@ -217,7 +231,7 @@ bool has(const variants& choice, const std::string& name) {
 
 int main(int argc, char** argv) {
   std::int64_t rows = 4096;
-  int random = 50;
+  int random = 50, threads = 0;
   double span = 0.05;
   bool every = false, attention = false, step = false, gpt2 = true;
   int loads = 1;
@@ -227,6 +241,7 @@ int main(int argc, char** argv) {
     const auto value = [&] { return i + 1 < argc ? argv[++i] : "0"; };
     if (word == "--rows") rows = std::max(1, std::atoi(value()));
     else if (word == "--random") random = std::atoi(value());
+    else if (word == "--threads") threads = std::atoi(value());
     else if (word == "--seconds") span = std::atof(value());
     else if (word == "--all") every = true;
     else if (word == "--op") attention = std::string_view(value()) == "attention";
@@ -240,6 +255,7 @@ int main(int argc, char** argv) {
         if (word == "--no-library") x.diagnose.no_library = true;
     }(o);
   }
+  bench::use_threads(threads, o);
   if (step) {
     options level = o;
     using run = std::pair<iso::tuning, const char*>;
@@ -263,44 +279,15 @@ int main(int argc, char** argv) {
     for (const auto& p : random_products(random)) all.push_back({{p}, {}, {}});
   }
 
-  std::vector<std::string> names;
-  {
-    auto device = iso::device<target>::open(o);
-    if (!device) return bench::fail("bench_variants", device.error());
-    for (row& r : all) {
-      auto f = run(*device, r.of, span);
-      if (!f) return bench::fail("bench_variants", f.error());
-      r.usual = *std::move(f);
-      for (const variants& choice : r.usual.choices)
-        for (const auto& v : choice)
-          if (v.unfit.empty() && std::find(names.begin(), names.end(), tile_of(v.name)) == names.end()) names.push_back(tile_of(v.name));
-    }
-  }
-  for (const std::string& name : names) {
-    ask_for(o, name);
-    auto device = iso::device<target>::open(o);
-    if (!device) return bench::fail("bench_variants", device.error());
-    for (row& r : all) {
-      if (std::none_of(r.usual.choices.begin(), r.usual.choices.end(), [&](const variants& c) { return has(c, name); })) continue;
-      for (int k = 0; k < loads; ++k) {
-        const auto f = run(*device, r.of, span);
-        if (!f) return bench::fail("bench_variants", f.error());
-        if (every && loads > 1) std::printf("  %9.2f us, load %d, %s by %s\n", 1e6 * f->seconds, k, r.of.text().c_str(), name.c_str());
-        r.seconds[name] = k == 0 ? f->seconds : std::min(r.seconds[name], f->seconds);
-      }
-    }
-  }
   double worst = 1, loading = 0;
   int above = 0, counted = 0;
-  for (const row& r : all) {
-    loading += r.usual.loading;
+  const auto report = [&](const row& r) {
+    loading += r.loading;
     const row* before = r.of.before < 0 ? nullptr : &all[std::size_t(r.of.before)];
-    const double less = before == nullptr ? 0 : before->usual.seconds;
-    if (r.usual.choices.empty())
-      std::printf("%-28s %9.2f us, no choice among variants\n", r.of.text().c_str(), 1e6 * (r.usual.seconds - less));
-    for (const variants& choice : r.usual.choices) {
-      if (before != nullptr && std::find(before->usual.choices.begin(), before->usual.choices.end(), choice) != before->usual.choices.end())
-        continue;
+    const double less = before == nullptr ? 0 : before->usual;
+    if (r.choices.empty()) std::printf("%-28s %9.2f us, no choice among variants\n", r.of.text().c_str(), 1e6 * (r.usual - less));
+    for (const variants& choice : r.choices) {
+      if (before != nullptr && std::find(before->choices.begin(), before->choices.end(), choice) != before->choices.end()) continue;
       const auto chosen = std::find_if(choice.begin(), choice.end(), [](const auto& v) { return v.chosen; });
       if (chosen == choice.end()) continue;
       const std::pair<const std::string, double>* fastest = nullptr;
@@ -315,6 +302,53 @@ int main(int argc, char** argv) {
           std::printf("  %9.2f us, predicted %9.2f, by %s\n", 1e6 * (t->second - less), 1e6 * v.seconds, v.name.c_str());
       ++counted, above += ratio > 1.03 ? 1 : 0, worst = std::max(worst, ratio);
     }
+    std::fflush(stdout);
+  };
+  const auto open = [&](const std::string& variant) {
+    options asked = o;
+    ask_for(asked, variant);
+    return iso::device<target>::open(asked);
+  };
+  auto device = open("");
+  if (!device) return bench::fail("bench_variants", device.error());
+  std::map<std::string, iso::device<target>> devices;  // that take a variant
+  for (row& r : all) {
+    std::vector<std::string> names{""};
+    std::vector<contender> contenders;
+    const auto enter = [&](const iso::device<target>& d) -> iso::result<void> {
+      auto c = load(d, r.of);
+      if (!c) return c.error();
+      contenders.push_back(*std::move(c));
+      return {};
+    };
+    if (auto e = enter(*device); !e) return bench::fail("bench_variants", e.error());
+    r.choices = contenders[0].choices, r.loading = contenders[0].loading;
+    for (const variants& choice : r.choices)
+      for (const auto& v : choice)
+        if (v.unfit.empty() && std::find(names.begin(), names.end(), tile_of(v.name)) == names.end()) names.push_back(tile_of(v.name));
+    if (std::holds_alternative<product>(r.of.model) && names.size() > 1)
+      names.erase(names.begin()), contenders.clear();  // one of the others is the chosen one
+    const std::size_t own = contenders.size();
+    names.resize(own + (names.size() - own) * std::size_t(loads));
+    for (std::size_t k = own, n = (names.size() - own) / std::size_t(loads); k < names.size(); ++k) {
+      if (k >= own + n) names[k] = names[k - n];
+      auto at = devices.find(names[k]);
+      if (at == devices.end()) {
+        auto d = open(names[k]);
+        if (!d) return bench::fail("bench_variants", d.error());
+        at = devices.emplace(names[k], *std::move(d)).first;
+      }
+      if (auto e = enter(at->second); !e) return bench::fail("bench_variants", e.error());
+    }
+    if (auto t = time(contenders, span); !t) return bench::fail("bench_variants", t.error());
+    if (own > 0) r.usual = bench::median(contenders[0].seconds);
+    for (std::size_t k = own; k < names.size(); ++k) {
+      const double median = bench::median(contenders[k].seconds);
+      if (every && loads > 1) std::printf("  %9.2f us, %s by %s\n", 1e6 * median, r.of.text().c_str(), names[k].c_str());
+      const auto [at, fresh] = r.seconds.emplace(names[k], median);
+      at->second = std::min(at->second, median);
+    }
+    report(r);
   }
   std::printf(
       "%d steps with a choice: the chosen variant takes at most %.3f times as long as the fastest, and more than 1.03 times in %d; loading "

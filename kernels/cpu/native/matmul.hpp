@@ -120,6 +120,7 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
     f(std::type_identity<f32_operands>{});
   }
   template <class Operands> static const product_variant& choose(const launch& l, const portable::matmul_shape& s) {
+    if (l.choices == nullptr && l.variant >= 0) return product_variants[std::size_t(l.variant)];
     const product_problem p{&s, Operands::per_step, size_of(l.in[1].type), l.constants<op::matmul>().batch_invariant};
     return *choose_kernel(product_variants, p, l.choices).variant;
   }

@@ -38,11 +38,13 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
     device d;
     d.pool_ = std::make_shared<cpu::thread_pool>(o.threads);
     d.diagnose_ = o.diagnose;
+    if (o.autotune == tuning::measure || (o.autotune == tuning::cached && !o.cache.empty()))
+      d.choices_ = open_choices<tuning>(o.autotune, o.cache.empty() ? o.cache : o.cache + ".cpu");
     return d;
   }
 
   const std::shared_ptr<cpu::thread_pool>& shared() const { return pool_; }
-  result<cpu::queue<T>> open_queue() const { return cpu::queue<T>(pool_, diagnose_, groups_); }
+  result<cpu::queue<T>> open_queue() const { return cpu::queue<T>(pool_, diagnose_, groups_, choices_); }
   /// The groups of the plans that are loaded after this.
   void join(const rank_groups& groups) { groups_ = groups; }
   static constexpr bool on_host = true;
@@ -72,6 +74,7 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
   std::shared_ptr<cpu::thread_pool> pool_;
   diagnostics diagnose_;
   rank_groups groups_;
+  std::shared_ptr<plan_choices> choices_;  // null: by estimate
 };
 
 }  // namespace arch

@@ -77,6 +77,7 @@ struct launch {
   collective_run* ranks = nullptr;    // for collectives; null: there is one rank
   const view* column_sums = nullptr;  // where they go; `out` is without them
   kernel_choices* choices = nullptr;  // of a kernel that chooses among variants: what is asked for and considered; null: nobody asks
+  int variant = -1;                   // the one of its list that a kernel takes where nobody asks; -1: it chooses
 
   /// The attributes of the launch as the constants of Op.
   template <class Op> auto constants() const { return Op::constants::of(*attr); }

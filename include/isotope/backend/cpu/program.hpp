@@ -14,6 +14,18 @@
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {  // calls kernels: objects of another -march have their own
 
+/// Makes the choice of a kernel among its variants, for this launch, and returns what it considered.
+/// @param said  what is asked for
+inline std::vector<considered_variant> choose_variant(launch& l, void (*consider)(const launch&), kernel_choices& said) {
+  l.choices = &said;
+  l.variant = -1;
+  consider(l);
+  l.choices = nullptr;
+  for (std::size_t k = 0; k < said.all.size(); ++k)
+    if (said.all[k].chosen) l.variant = int(k);
+  return std::move(said.all);
+}
+
 /// The address at which each region starts.
 using region_bases = std::array<std::byte*, value_kinds>;
 
@@ -44,9 +56,23 @@ class program {
       l.scalars = scalars;
       l.ordinal = s.ordinal;
       l.ranks = ranks_.get();
-      l.choices = wanted_.get();
+      if (late(launches_.size())) l.choices = wanted_.get();
       const entry& e = code[std::size_t(s.kernel)];
+      if (e.consider != nullptr && !late(launches_.size())) {
+        kernel_choices said;
+        if (wanted_ != nullptr) said.wanted = wanted_->wanted;
+        choose_variant(l, e.consider, said);
+      }
       launches_.push_back({l, e.run, e.consider});
+    }
+  }
+  /// Takes remembered variants, by step; empty: none is known.
+  void remember(std::vector<std::string> variants) {
+    remembered_ = std::move(variants);
+    for (std::size_t k = 0; k < launches_.size(); ++k) {
+      if (remembered_[k].empty() || late(k)) continue;
+      kernel_choices said{.wanted = {}, .remembered = remembered_[k]};
+      choose_variant(launches_[k].args, launches_[k].consider, said);
     }
   }
 
@@ -82,10 +108,9 @@ class program {
     if (b.consider == nullptr) return {};
     kernel_choices said;
     if (wanted_ != nullptr) said.wanted = wanted_->wanted;
+    if (!remembered_.empty() && !late(step)) said.remembered = remembered_[step];
     launch l = b.args;
-    l.choices = &said;
-    b.consider(l);
-    return std::move(said.all);
+    return choose_variant(l, b.consider, said);
   }
   const view& operand(std::size_t k) const { return views_[k]; }
   bool dynamic() const { return late_.any(); }
@@ -109,10 +134,18 @@ class program {
   subnormals denormals_ = subnormals::keep;
   std::unique_ptr<collective_run> ranks_;
   std::unique_ptr<kernel_choices> wanted_;  // null: no variant is asked for
+  std::vector<std::string> remembered_;     // variants, by step; empty: none
   std::vector<view> views_;
   std::vector<instruction> body_;
   std::vector<bound> launches_;
 
+  /// Whether sizes of a step are known only in a run.
+  bool late(std::size_t k) const {
+    const step& s = plan_.steps[k];
+    for (int o = 0; o < s.inputs + s.outputs; ++o)
+      if (const auto& x = plan_.operands[std::size_t(s.operands + o)]; x.late >= 0 || x.dims.has_scalar()) return true;
+    return false;
+  }
   view view_of(const isotope::operand& o) const { return {base_[std::size_t(o.region)] + o.at, o.dims, o.strides, o.type}; }
   /// Late dimensions take the sizes of this step.
   void resolve_sizes() {

@@ -12,6 +12,7 @@
 #include "../../op/matmul.hpp"
 #include "../queue/queue.hpp"
 #include "arena.hpp"
+#include "plan_choices.hpp"
 #include "program.hpp"
 
 namespace isotope::cpu {
@@ -27,8 +28,9 @@ template <Target T> class queue {
   static constexpr std::size_t frames = 1;
   static constexpr std::int64_t scalar_bytes = sizeof(step_scalars);
 
-  queue(owner threads, const diagnostics& diagnose, const rank_groups& groups)
-      : pool_(std::move(threads)), diagnose_(diagnose), groups_(groups) {}
+  /// @param choices  null: variants of kernels are chosen by estimate
+  queue(owner threads, const diagnostics& diagnose, const rank_groups& groups, std::shared_ptr<plan_choices> choices = nullptr)
+      : pool_(std::move(threads)), diagnose_(diagnose), groups_(groups), choices_(std::move(choices)) {}
   const rank_groups& groups() const { return groups_; }
 
   static result<memory> allocate_mapped(const owner&, std::int64_t bytes, memory_use, const std::string&) { return arena::allocate(bytes); }
@@ -57,8 +59,10 @@ template <Target T> class queue {
     here();
     region_bases at{};
     for (std::size_t k = 0; k < at.size(); ++k) at[k] = pointer(base.at[k]);
-    return program(p, at, kernel_table<T>, code_of<T>(), pool_.get(), reinterpret_cast<const step_scalars*>(pointer(base.scalars)), groups_,
-                   diagnose_.variant);
+    program made(p, at, kernel_table<T>, code_of<T>(), pool_.get(), reinterpret_cast<const step_scalars*>(pointer(base.scalars)), groups_,
+                 diagnose_.variant);
+    if (choices_ != nullptr && diagnose_.variant.empty()) made.remember(choices_->of({&p, at, kernel_table<T>, code_of<T>()}, pool_.get()));
+    return made;
   }
   result<void> prepare(plan&, std::uint8_t, const std::array<std::int32_t, 16>&) { return {}; }
   result<void> loaded() { return {}; }
@@ -106,12 +110,13 @@ template <Target T> class queue {
   std::int64_t bytes() const { return 0; }
   std::int64_t objects() const { return 0; }
   std::string totals() const { return {}; }
-  std::vector<std::string> messages() const { return {}; }
+  std::vector<std::string> messages() const { return choices_ == nullptr ? std::vector<std::string>() : choices_->messages(); }
 
  private:
   owner pool_;
   diagnostics diagnose_;
   rank_groups groups_;
+  std::shared_ptr<plan_choices> choices_;
   std::uint64_t submitted_ = 0;
 
   /// Every call that reads or writes memory of a session passes here.
