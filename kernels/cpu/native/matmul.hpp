@@ -119,10 +119,15 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
       }
     f(std::type_identity<f32_operands>{});
   }
-  template <class Operands> static const product_variant& choose(const launch& l, const portable::matmul_shape& s) {
-    if (l.choices == nullptr && l.variant >= 0) return product_variants[std::size_t(l.variant)];
-    const product_problem p{&s, Operands::per_step, size_of(l.in[1].type), l.constants<op::matmul>().batch_invariant};
-    return *choose_kernel(product_variants, p, l.choices).variant;
+  template <class Operands> static const product_variant<Operands>& choose(const launch& l, const portable::matmul_shape& s) {
+    if (l.choices == nullptr && l.variant >= 0) return product_variants<Operands>[std::size_t(l.variant)];
+    const auto c = l.constants<op::matmul>();
+    product_problem p{&s, size_of(l.in[1].type), c.batch_invariant};
+    p.in_place = l.body.empty() && l.out[0].type == dtype::f32 && c.format.type() == dtype::f32 && c.alpha == 1 && c.operands == 2;
+    p.copies_rows = Operands::copied(l.in[0], s.a_row, s.a_k, s.M, s.K);
+    p.any_order = l.choices != nullptr && !l.choices->wanted.empty();
+    if (l.pool != nullptr) p.threads = smaller(l.pool->size(), portable::max_workers), p.rates = l.pool->rates;
+    return *choose_kernel(product_variants<Operands>, p, l.choices).variant;
   }
   static constexpr const portable::a8_panels& rounded_panels() {
     if constexpr (config::has_byte_products) return a8_panels;
@@ -158,8 +163,8 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
     } else if (Operands::keeps && l.constants<op::matmul>().packed) {
       gemm_by_columns<Operands>(l, s, finish, packed, waiting).run();
     } else {
-      using enum product_variant::algorithm;
-      const product_variant& v = choose<Operands>(l, s);
+      using enum product_algorithm;
+      const auto& v = choose<Operands>(l, s);
       if (v.how == gemv) native::gemv(l, s, finish, packed).run(v.task_bytes);
       else if (v.how == by_columns) gemm_by_columns<Operands>(l, s, finish, packed, waiting).run();
       else gemm_by_rows<Operands>(l, s, finish, v.how == pack_left, packed, waiting).run();

@@ -15,6 +15,7 @@
 #include <memory>
 
 #include <isotope/backend/cpu/float_environment.hpp>
+#include <isotope/backend/cpu/processor_rates.hpp>
 #include <isotope/backend/queue/thread_owner.hpp>
 #include <isotope/core/compiler.hpp>
 
@@ -94,6 +95,9 @@ class thread_pool {
 
   /// The number of cpus this process may run on, by its affinity mask; at least 1.
   static int available_cpus();
+
+  /// What the threads do in a second. It is set before kernels run.
+  processor_rates rates;
 
  private:
   struct job;

@@ -5,34 +5,32 @@
 #include <string_view>
 
 #include <isotope/kernels/cpu/native/gemm/gemv.hpp>
+#include <isotope/kernels/cpu/native/gemm/product_time.hpp>
 #include <isotope/plan/choose_kernel.hpp>
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
-/// A product and how its operands are multiplied: in f32, in pairs of bf16, or by a matrix unit.
-struct product_problem {
-  const portable::matmul_shape* s;
-  std::int64_t per_step;  // terms of K that a step multiplies
-  std::int64_t bytes;     // of an element of the right operand
-  bool batch_invariant;   // a row is to have the same bits however many there are
-
-  constexpr bool columns_lie() const { return s->b_k == 1 && s->b_col != 1; }  // in one piece each, those of the right operand
-};
+enum class product_algorithm : std::uint8_t { gemv, pack_right, pack_left, by_columns };
 struct product_cost {
   double seconds = 0;
 };
 
-/// An algorithm, and the size of its tasks. All but gemv add up each element in the same order, so they give the same bits.
-struct product_variant {
-  enum class algorithm : std::uint8_t { gemv, pack_right, pack_left, by_columns } how;
+/// An algorithm, and the size of its tasks. All but gemv add up each element in the same order, so they give the same bits, and so do the tasks of gemv. Sizes alone
+/// choose between gemv and the others; what follows from threads, rates or measurements are choices among variants of the same bits.
+template <class Operands> struct product_variant {
+  using algorithm = product_algorithm;
+  algorithm how;
   std::int64_t task_bytes = 0;  // of the right operand, that a task of gemv reads
 
   constexpr std::string_view unfit(const product_problem& p) const {
+    if (how != algorithm::gemv && !p.any_order && sizes_choose_gemv(p)) return "it adds up in another order than gemv, which sizes choose";
     switch (how) {
       case algorithm::gemv:
         if (p.batch_invariant) return "it adds up in another order, and rows are to have the same bits however many there are";
         if (p.s->M > gemv::most_rows) return "it takes at most 4 rows";
-        return gemv::takes(*p.s) ? "" : "it takes no operands of this form";
+        if (!gemv::takes(*p.s)) return "it takes no operands of this form";
+        return task_bytes != usual_task && columns_of_task(p) == gemv::columns(*p.s, p.bytes, usual_task) ? "its tasks are those of 64 KB"
+                                                                                                          : "";
       case algorithm::pack_right: return "";
       case algorithm::pack_left: return p.columns_lie() ? "" : "the columns of the right operand do not lie in one piece each";
       case algorithm::by_columns:
@@ -41,21 +39,14 @@ struct product_variant {
     }
     return "";
   }
-  /// What algorithms of one product differ in, on one thread of a Xeon with AVX-512: they read the right operand at 20 GB/s and multiply at 60 multiply-adds a ns;
-  /// a gemm multiplies whole register tiles, and packs or copies an element in 0.3 ns. Transposing an element of a result costs twice as much as packing one of an
-  /// operand in f32; in pairs and tiles packing an element of columns in one piece costs three times as much as either. Tasks of gemv that read about 64 KB are far
-  /// larger than what distributing them costs, and divide evenly; that other sizes take 1.02 times as long is an assumption.
   constexpr product_cost cost_of(const product_problem& p) const {
-    constexpr double read = 1 / 20e9, multiply = 1 / 60e9, pack = 0.3e-9;
-    const auto [M, N, K] = std::array{double(p.s->M), double(p.s->N), double(p.s->K)};
-    const double bytes = N * K * double(p.bytes) * read, steps = K / double(p.per_step);
-    if (how == algorithm::gemv) return {double(p.s->batches) * (bytes + M * N * steps * multiply) * (task_bytes == usual_task ? 1 : 1.02)};
-    const auto k = double(p.columns_lie() ? p.s->K / p.per_step : larger_of(1, p.s->K / p.per_step));
-    const double rows = double(divide_up(p.s->M, blocking::rows) * blocking::rows);
-    const double packed = how == algorithm::pack_left    ? M * (k + (p.per_step == 1 ? 2 : 1) * N)
-                          : how == algorithm::by_columns ? M * k
-                                                         : (p.columns_lie() && p.per_step > 1 ? 3 : 1) * N * k;
-    return {double(p.s->batches) * (bytes + rows * N * steps * multiply + packed * pack)};
+    switch (how) {
+      case algorithm::gemv: return {gemv_seconds(p)};
+      case algorithm::pack_right: return {product_time<Operands>(p).by_rows(false)};
+      case algorithm::pack_left: return {product_time<Operands>(p).by_rows(true)};
+      case algorithm::by_columns: return {product_time<Operands>(p).by_columns()};
+    }
+    return {};
   }
   std::string name(const product_cost&) const {
     switch (how) {
@@ -67,12 +58,29 @@ struct product_variant {
     return {};
   }
   static constexpr std::int64_t usual_task = 65536;
+
+ private:
+  static constexpr bool sizes_choose_gemv(const product_problem& p) {
+    return !p.batch_invariant && p.s->M <= gemv::most_rows && gemv::takes(*p.s);
+  }
+  constexpr std::int64_t columns_of_task(const product_problem& p) const { return gemv::columns(*p.s, p.bytes, task_bytes); }
+  /// Reads the right operand once, at 20 GB/s a thread, and multiplies meanwhile. A task costs 0.2 us besides; that sizes of tasks other than the usual one take
+  /// 1.02 times as long is an assumption.
+  constexpr double gemv_seconds(const product_problem& p) const {
+    const double elements = double(p.s->N) * double(p.s->K), bytes = elements * double(p.bytes);
+    const std::int64_t tasks = divide_up(p.s->N, columns_of_task(p));
+    const std::int64_t parts = bytes * 0.05 < 2 * portable::worth_nsec ? 1 : larger_of(1, smaller(p.threads, tasks));
+    const double all = bytes / 20e9 + double(p.s->M) * elements / 60e9 + double(tasks) * 2e-7;
+    return double(p.s->batches) * all * product_time<Operands>::share(tasks, parts) * (task_bytes == usual_task ? 1 : 1.02);
+  }
 };
-inline constexpr std::array<product_variant, 6> product_variants{{{product_variant::algorithm::gemv, product_variant::usual_task},
-                                                                  {product_variant::algorithm::gemv, 16384},
-                                                                  {product_variant::algorithm::gemv, 262144},
-                                                                  {product_variant::algorithm::pack_right},
-                                                                  {product_variant::algorithm::pack_left},
-                                                                  {product_variant::algorithm::by_columns}}};
+template <class Operands>
+inline constexpr std::array<product_variant<Operands>, 6> product_variants{
+    {{product_algorithm::gemv, product_variant<Operands>::usual_task},
+     {product_algorithm::gemv, 16384},
+     {product_algorithm::gemv, 262144},
+     {product_algorithm::pack_right},
+     {product_algorithm::pack_left},
+     {product_algorithm::by_columns}}};
 
 }  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

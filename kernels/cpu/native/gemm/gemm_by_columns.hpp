@@ -4,6 +4,7 @@
 /// Each task makes a cell of C, one block of K after another: it takes a panel of B (in place, packed by the task, or pre-packed as in
 /// packed_weight.hpp) and multiplies it with a block of A that stays in L2. B is not packed into shared memory; each row of cells, up to 256 rows of
 /// C, reads it once. A is read in place, or all threads first copy a chunk of at most 5 MB.
+#include <isotope/kernels/cpu/native/gemm/cells.hpp>
 #include <isotope/kernels/cpu/native/gemm/operands.hpp>
 #include <isotope/kernels/cpu/native/gemm/partition.hpp>
 #include <isotope/kernels/cpu/native/gemm/two_phases.hpp>
@@ -36,15 +37,7 @@ template <class Operands> class gemm_by_columns {
 
   void make(const gemm_chunk& c) const {
     const vector_panels panels(c.rs);
-    std::int64_t down = Operands::block_rows, across = epilogue_.direct() ? 6 : blocking::tile_floats / down / blocking::cols;
-    while (divide_up(c.vs, down) * divide_up(panels.count(), across) * c.batches < 8) {
-      if (across > 1) across /= 2;
-      else if (down > 2 * Operands::tile_rows) down = whole(down / 2, Operands::tile_rows);
-      else break;
-    }
-    down = even_part(c.vs, down, Operands::tile_rows);
-    across = even_part(panels.count(), across, 1);
-    const std::int64_t rows = divide_up(c.vs, down), columns = divide_up(panels.count(), across);
+    const auto [across, down, columns, rows] = gemm_cells::by_columns<Operands>(c.vs, c.rs, c.batches, epilogue_.direct());
     const std::int64_t blocks = divide_up(c.ks, cut_.depth), strips = divide_up(c.vs, Operands::tile_rows);
     const double nsec = double(c.batches) * double(c.vs) * double(larger_of(c.ks / Operands::per_step, 8)) * (0.1 + double(c.rs) / 60.0);
     const auto copy_one = [&](std::int64_t t, int own) {

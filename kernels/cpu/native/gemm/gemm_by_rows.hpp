@@ -2,6 +2,7 @@
 /// A gemm by rows: all threads pack the smaller operand into panels once, in chunks of at most 4 MB that L3 holds. The rows of the other operand are
 /// read in place, a few at a time and once per cell. Where the packed operand is A, cells hold C^T and are transposed in registers at the end. So the
 /// weights of x W^T are neither copied nor transposed.
+#include <isotope/kernels/cpu/native/gemm/cells.hpp>
 #include <isotope/kernels/cpu/native/gemm/microkernel.hpp>
 #include <isotope/kernels/cpu/native/gemm/operands.hpp>
 #include <isotope/kernels/cpu/native/gemm/partition.hpp>
@@ -50,24 +51,8 @@ template <class Operands> class gemm_by_rows {
 
   void make(const gemm_chunk& c) const {
     const vector_panels panels(c.vs);
-    std::int64_t across = larger_of(1, block_panels * blocking::depth * Operands::per_step / cut_.depth),
-                 down = in_place() ? Operands::block_rows : 0;
-    if (!in_place()) {
-      across =
-          smaller(across, widest / blocking::cols);  // keeps the rows of narrow results whole: the fused body handles several at a time
-      const std::int64_t wide = larger_of(lanes, smaller(across * blocking::cols, panels.start(panels.count())));
-      down = blocking::tile_floats / wide / Operands::tile_rows * Operands::tile_rows;
-    }
-    // Narrows cells before it lowers them, unless each column of cells would have to transpose all rows again.
-    const std::int64_t low = Operands::transposes(r_k_) ? Operands::tile_rows : 4 * Operands::tile_rows;
-    while (divide_up(panels.count(), across) * divide_up(c.rs, down) * c.batches < 8) {
-      if (across > 1 && down <= low) across /= 2;
-      else if (down > Operands::tile_rows) down = whole(down / 2, Operands::tile_rows);
-      else break;
-    }
-    across = even_part(panels.count(), across, 1);
-    down = even_part(c.rs, down, Operands::tile_rows);
-    const std::int64_t columns = divide_up(panels.count(), across), rows = divide_up(c.rs, down);
+    const auto [across, down, columns, rows] =
+        gemm_cells::by_rows<Operands>(c.vs, c.rs, c.batches, cut_.depth, in_place(), Operands::transposes(r_k_));
     const std::int64_t blocks = divide_up(c.ks, cut_.depth), packs = c.batches * blocks * panels.count();
     const double nsec = double(c.batches) * double(c.vs) * double(larger_of(c.ks / Operands::per_step, 8)) * (0.1 + double(c.rs) / 60.0);
     const auto pack_one = [&](std::int64_t t, int copy) {

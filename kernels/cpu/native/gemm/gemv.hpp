@@ -17,6 +17,13 @@ class gemv {
     return s.M <= most_rows && s.N >= lanes && s.K <= longest && (s.b_k == 1 || s.b_col == 1);
   }
 
+  /// The columns of a task that reads about `task_bytes` of B, whose elements have so many bytes. Rows of B are read in runs of at least 1 KB, columns `streams`
+  /// vectors of them at a time.
+  static constexpr std::int64_t columns(const portable::matmul_shape& s, std::int64_t bytes, std::int64_t task_bytes) {
+    const std::int64_t least = s.b_k == 1 ? streams * lanes : 256, wanted = task_bytes / (bytes * larger_of(s.K, 1));
+    return smaller(tile_cols, larger_of(least, wanted / lanes * lanes));
+  }
+
   /// @param rows  most_rows K floats
   gemv(const launch& l, const portable::matmul_shape& s, const portable::gemm_epilogue& epilogue, float* rows)
       : l_(l), s_(s), epilogue_(epilogue), rows_(rows) {}
@@ -24,8 +31,7 @@ class gemv {
   /// A task reads about `task_bytes` of B. It has whole vectors of columns.
   void run(std::int64_t task_bytes) const {
     const auto bytes = double(size_of(l_.in[1].type));
-    const auto wanted = std::int64_t(double(task_bytes) / (bytes * double(larger_of(s_.K, 1))));
-    const std::int64_t cols = smaller(tile_cols, larger_of(least_cols(), wanted / lanes * lanes)), tasks = divide_up(s_.N, cols);
+    const std::int64_t cols = columns(s_, size_of(l_.in[1].type), task_bytes), tasks = divide_up(s_.N, cols);
     for (std::int64_t batch = 0; batch < s_.batches; ++batch) {
       const bool lies_ready = l_.in[0].type == dtype::f32 && s_.a_k == 1;
       const float* a = lies_ready ? l_.in[0].as<const float>() + s_.offset_a(batch) : take_rows(batch);
@@ -58,9 +64,6 @@ class gemv {
   const portable::matmul_shape& s_;
   const portable::gemm_epilogue& epilogue_;
   float* rows_;
-
-  /// Rows of B are read in runs of at least 1 KB, columns `streams` vectors of them at a time.
-  std::int64_t least_cols() const { return s_.b_k == 1 ? streams * lanes : 256; }
 
   const float* take_rows(std::int64_t batch) const {
     portable::with_type(l_.in[0], [&](const auto* x) {

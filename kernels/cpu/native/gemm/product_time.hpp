@@ -1,0 +1,105 @@
+#pragma once
+/// Predicts how long the algorithms of a native gemm take, up to what they have in common: from the cells and panels that they divide a product into, the words
+/// that each thread moves, and the share of the thread that has most to do.
+#include <isotope/backend/cpu/processor_rates.hpp>
+#include <isotope/kernels/cpu/native/gemm/cells.hpp>
+#include <isotope/kernels/cpu/native/gemm/partition.hpp>
+
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
+
+/// A product and how its operands are multiplied: in f32, in pairs of bf16, or by a matrix unit.
+struct product_problem {
+  const portable::matmul_shape* s;
+  std::int64_t bytes;        // of an element of the right operand
+  bool batch_invariant;      // a row is to have the same bits however many there are
+  bool in_place = true;      // sums are stored as they are
+  bool copies_rows = false;  // gemm_by_columns copies the left operand
+  bool any_order = false;    // variants that add up in another order than the one that sizes choose may be asked for by name
+  std::int64_t threads = 1;  // of the device
+  processor_rates rates = {};
+
+  constexpr bool columns_lie() const { return s->b_k == 1 && s->b_col != 1; }  // in one piece each, those of the right operand
+};
+
+/// Nanoseconds for a word of 32 bits: an f32, or a pair of bf16. They were fitted to 216 measured pairs of variants on a Xeon with AMX at 1, 4 and 16 threads, f32
+/// and bf16 (bench/CPU.md). Up to blocking::copies threads pack for themselves, and words come from caches of their own core; beyond that, from those of others.
+template <class Operands> class product_time {
+ public:
+  explicit constexpr product_time(const product_problem& p)
+      : p_(p),
+        s_(*p.s),
+        far_(p.threads > blocking::copies),
+        multiply_(p.rates.multiply > 0 ? double(Operands::per_step) * 1e9 / p.rates.multiply : (far_ ? 1.5 : 1) * usual_multiply),
+        shared_(p.rates.copy > 0 ? 8e9 / p.rates.copy : usual_shared),
+        barrier_(p.rates.barrier > 0 ? 1e9 * p.rates.barrier : usual_barrier) {}
+
+  /// In seconds.
+  /// @param left  the left operand is packed
+  constexpr double by_rows(bool left) const {
+    const std::int64_t V = left ? s_.M : s_.N, R = left ? s_.N : s_.M, r_k = left ? s_.b_k : s_.a_k;
+    const gemm_partition cut(V, R, s_.K, Operands::per_step, Operands::k_unit, Operands::v_unit);
+    double nsec = 0;
+    cut.chunks(s_.batches, V, R, s_.K, [&](const gemm_chunk& c) {
+      const auto cells = gemm_cells::by_rows<Operands>(c.vs, c.rs, c.batches, cut.depth, !left && p_.in_place, Operands::transposes(r_k));
+      const std::int64_t tasks = cells.count() * c.batches, parts = parts_of(c, tasks);
+      const double deep = double(Operands::packed_steps(c.ks)), width = double(whole(c.vs, lanes)), rows = double(c.rs);
+      const double whole_rows = double(cells.rows * whole(divide_up(c.rs, cells.rows), Operands::tile_rows));
+      const std::int64_t packs = c.batches * divide_up(c.ks, cut.depth) * vector_panels(c.vs).count();
+      const double packed = double(c.batches) * width * deep;
+      nsec += barrier_ + (far_ ? 1 : 0) * barrier_;
+      nsec += far_ ? share(packs, parts) * packed * pack_far * shared_ : packed * pack_near;
+      double cell = whole_rows * width * deep * multiply_;
+      if (far_) cell += width * deep * double(cells.rows) * shared_;
+      cell += rows * deep * double(cells.columns) * (r_k == 1 ? streamed() : strided);
+      if (left) cell += rows * width * transposed;
+      nsec += share(tasks, parts) * double(c.batches) * cell;
+    });
+    return 1e-9 * nsec;
+  }
+  constexpr double by_columns() const {
+    const gemm_partition cut(s_.M, s_.N, s_.K, Operands::per_step, Operands::k_unit, Operands::v_unit);
+    const bool reads_in_place = Operands::per_step == 1 && s_.b_k % 1024 != 0;
+    double nsec = 0;
+    cut.chunks(s_.batches, s_.M, s_.N, s_.K, [&](const gemm_chunk& c) {
+      const auto cells = gemm_cells::by_columns<Operands>(c.vs, c.rs, c.batches, p_.in_place);
+      const std::int64_t tasks = cells.count() * c.batches, parts = parts_of(c, tasks);
+      const double deep = double(Operands::packed_steps(c.ks)), width = double(whole(c.rs, lanes)), rows = double(c.vs);
+      const double whole_rows = double(cells.rows * whole(divide_up(c.vs, cells.rows), Operands::tile_rows));
+      nsec += barrier_;
+      if (p_.copies_rows) nsec += double(c.batches) * rows * deep * (far_ ? pack_far * shared_ / double(parts) : pack_near);
+      double cell = whole_rows * width * deep * multiply_ + rows * deep * double(cells.columns) * streamed();
+      cell += double(cells.rows) * width * deep * (reads_in_place ? in_place_once : far_ ? pack_far * shared_ : pack_near);
+      if (reads_in_place) cell += whole_rows / double(Operands::tile_rows) * width * deep * in_place_again;
+      nsec += share(tasks, parts) * double(c.batches) * cell;
+    });
+    return 1e-9 * nsec;
+  }
+  /// How many times as long as an even share the longest thread takes that divides so many tasks; 1 / parts where they divide evenly.
+  static constexpr double share(std::int64_t tasks, std::int64_t parts) {
+    return tasks <= 0 ? 0 : double(divide_up(tasks, parts)) / double(tasks);
+  }
+
+ private:
+  static constexpr double usual_multiply = Operands::k_unit > 2 ? 0.0049 : 0.0189, usual_shared = 0.7, usual_barrier = 2000;
+  static constexpr double pack_near = 0.44, pack_far = 2.2;  // the latter of a word that comes from another core's cache and goes to one
+  static constexpr double strided = Operands::per_step == 1 ? 0.48 : 0.88, transposed = Operands::per_step == 1 ? 1.04 : 0.40;
+  static constexpr double in_place_once = 0.56,
+                          in_place_again = 0.017;  // of panels in memory: each word once, and for each register tile of rows
+  constexpr double streamed() const { return far_ ? shared_ : 0.08; }
+
+  const product_problem& p_;
+  const portable::matmul_shape& s_;
+  bool far_;
+  double multiply_, shared_, barrier_;
+
+  /// The threads that take part, as for_uneven_tasks lets them.
+  constexpr std::int64_t parts_of(const gemm_chunk& c, std::int64_t tasks) const {
+    const double nsec = double(c.batches) * double(c.vs) * double(larger_of(c.ks / Operands::per_step, 8)) * (0.1 + double(c.rs) / 60.0);
+    if (nsec < 2 * portable::worth_nsec) return 1;
+    const double each = nsec / double(larger_of(1, tasks));
+    const std::int64_t grain = each >= portable::worth_nsec ? 1 : std::int64_t(portable::worth_nsec / each) + 1;
+    return larger_of(1, smaller(p_.threads, tasks / grain));
+  }
+};
+
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
