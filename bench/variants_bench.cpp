@@ -1,10 +1,11 @@
-/// bench_variants [--op matmul|attention] [--rows N] [--random N] [--threads N] [--seconds S] [--no-library] [--measure] [--loads N] [--step] [--no-gpt2] [--all]: whether choose_kernel takes the fastest
-/// variant. The products of a training step of GPT-2 124M of N rows (4,096), then N products of random sizes (50); with `--op attention` its attention of up to 8 N tokens, the gradient and
+/// bench_variants [--op matmul|attention] [--rows N] [--random N] [--threads N] [--calibrate] [--seconds S] [--no-library] [--measure] [--loads N] [--step] [--no-gpt2] [--all]:
+/// whether choose_kernel takes the fastest variant. The products of a training step of GPT-2 124M of N rows (4,096), then N products of random sizes (50); with `--op attention` its attention of up to 8 N tokens, the gradient and
 /// attention to 512 cached positions. Each runs as the library chooses, then with each variant that fits, and the line says how much longer the chosen one
 /// takes than the fastest. Times are medians of runs of a plan with this step alone, of all variants in turn, for S seconds (0.05) each, after a warm-up; of N loads
-/// (1) with other places in memory, the least; of a gradient without the forward step, which has a line of its own. --threads: of a processor. --measure: the library times variants when
-/// it loads a plan, and takes the fastest. --step: first, what loading a training step of GPT-2 124M of N rows and the step itself take, by estimate and
+/// (1) with other places in memory, the least; of a gradient without the forward step, which has a line of its own. --threads: of a processor.
+/// --calibrate: a processor chooses by its rates, which are measured first. --measure: the library times variants when it loads a plan, and takes the fastest. --step: first, what loading a training step of GPT-2 124M of N rows and the step itself take, by estimate and
 /// with timed variants. --no-library: on cuda, without cuBLASLt, which takes products that have no epilogue. --no-gpt2: without its products. --all: every time of every variant.
+#include <isotope/calibrate/measure.hpp>
 #include <isotope/isotope.hpp>
 #include <isotope/plan/dynamic.hpp>
 #include <isotope/selected.hpp>
@@ -195,6 +196,18 @@ template <class Device> void print_spent([[maybe_unused]] const Device& d) {
   }
 }
 
+/// Measures a device whose kernels choose by its rates.
+template <class Device> iso::result<void> calibrate([[maybe_unused]] const Device& device) {
+  if constexpr (requires(const iso::calibration& c) { device.calibrate(c); }) {
+    const auto figures = iso::measure_device<target>(device, bench::seconds, "");
+    if (!figures) return figures.error();
+    device.calibrate(*figures);
+    for (const auto q : {iso::quantity::product_large, iso::quantity::stream_small, iso::quantity::barrier})
+      std::printf("%s %.4g\n", std::string(name_of(q)).c_str(), (*figures)[q].value);
+  }
+  return {};
+}
+
 /// Loads a training step with these options and times it.
 iso::result<void> run_step(const options& o, std::int64_t rows, double span, const char* what) {
   constexpr iso::model::gpt gpt2{.layers = 12, .heads = 12, .width = 768, .vocab = 50257, .context = 1024};
@@ -237,6 +250,7 @@ int main(int argc, char** argv) {
   int random = 50, threads = 0;
   double span = 0.05;
   bool every = false, attention = false, step = false, gpt2 = true;
+  bool every = false, attention = false, step = false, calibrates = false;
   int loads = 1;
   options o = bench::options_of_environment<options>();
   for (int i = 1; i < argc; ++i) {
@@ -250,6 +264,7 @@ int main(int argc, char** argv) {
     else if (word == "--op") attention = std::string_view(value()) == "attention";
     else if (word == "--step") step = true;
     else if (word == "--no-gpt2") gpt2 = false;
+    else if (word == "--calibrate") calibrates = true;
     else if (word == "--loads") loads = std::max(1, std::atoi(value()));
     else if (word == "--measure") tune(o, iso::tuning::measure);
     else if (word != "--no-library") return std::fprintf(stderr, "bench_variants: no flag '%s'\n", argv[i]), 2;
@@ -314,6 +329,8 @@ int main(int argc, char** argv) {
   };
   auto device = open("");
   if (!device) return bench::fail("bench_variants", device.error());
+  if (calibrates)
+    if (auto r = calibrate(*device); !r) return bench::fail("bench_variants", r.error());
   std::map<std::string, iso::device<target>> devices;  // that take a variant
   for (row& r : all) {
     std::vector<std::string> names{""};

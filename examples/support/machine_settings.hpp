@@ -32,7 +32,7 @@ inline const std::map<std::string, std::string, std::less<>>& machine_meanings()
       {"machine.cache", "file that keeps compiled gpu pipelines and choices among variants of kernels; default: none"},
       {"machine.cache_dir", "folder for that file, made where it is missing, where --cache names none"},
       {"machine.autotune",
-       "variants of gpu kernels: off (by estimate), cached (as the file says), measure (those that it lacks are timed)"},
+       "variants of kernels: off (by estimate), cached (as the file says), measure (those that it lacks are timed)"},
   };
   return meanings;
 }
