@@ -21,8 +21,8 @@ struct product_problem {
   constexpr bool columns_lie() const { return s->b_k == 1 && s->b_col != 1; }  // in one piece each, those of the right operand
 };
 
-/// Nanoseconds for a word of 32 bits: an f32, or a pair of bf16. They were fitted to 216 measured pairs of variants on a Xeon with AMX at 1, 4 and 16 threads, f32
-/// and bf16 (bench/CPU.md). Up to blocking::copies threads pack for themselves, and words come from caches of their own core; beyond that, from those of others.
+/// Nanoseconds for a word of 32 bits: an f32, or a pair of bf16. They were fitted to the ratios of some 600 measured pairs of variants on a Xeon with AMX at 1, 4 and
+/// 16 threads, f32 and bf16 (bench/CPU.md). Up to blocking::copies threads pack for themselves, and words come from caches of their own core; beyond that, from those of others.
 template <class Operands> class product_time {
  public:
   explicit constexpr product_time(const product_problem& p)
@@ -47,12 +47,13 @@ template <class Operands> class product_time {
       const std::int64_t packs = c.batches * divide_up(c.ks, cut.depth) * vector_panels(c.vs).count();
       const double packed = double(c.batches) * width * deep;
       nsec += barrier_ + (far_ ? 1 : 0) * barrier_;
-      nsec += far_ ? share(packs, parts) * packed * pack_far * shared_ : packed * pack_near;
+      nsec +=
+          far_ ? share(packs, parts) * packed * pack_far * shared_ : packed * ((left ? s_.a_k : s_.b_k) == 1 ? pack_along : pack_across);
       double cell = whole_rows * width * deep * multiply_;
       if (far_) cell += width * deep * double(cells.rows) * shared_;
       cell += rows * deep * double(cells.columns) * (r_k == 1 ? streamed() : strided);
       if (left) cell += rows * width * transposed;
-      nsec += share(tasks, parts) * double(c.batches) * cell;
+      nsec += share(tasks, parts) * (double(c.batches) * cell + double(tasks) * task);
     });
     return 1e-9 * nsec;
   }
@@ -66,11 +67,11 @@ template <class Operands> class product_time {
       const double deep = double(Operands::packed_steps(c.ks)), width = double(whole(c.rs, lanes)), rows = double(c.vs);
       const double whole_rows = double(cells.rows * whole(divide_up(c.vs, cells.rows), Operands::tile_rows));
       nsec += barrier_;
-      if (p_.copies_rows) nsec += double(c.batches) * rows * deep * (far_ ? pack_far * shared_ / double(parts) : pack_near);
+      if (p_.copies_rows) nsec += double(c.batches) * rows * deep * (far_ ? pack_far * shared_ / double(parts) : copy);
       double cell = whole_rows * width * deep * multiply_ + rows * deep * double(cells.columns) * streamed();
-      cell += double(cells.rows) * width * deep * (reads_in_place ? in_place_once : far_ ? pack_far * shared_ : pack_near);
+      cell += double(cells.rows) * width * deep * (reads_in_place ? in_place_once : far_ ? pack_far * shared_ : pack_once);
       if (reads_in_place) cell += whole_rows / double(Operands::tile_rows) * width * deep * in_place_again;
-      nsec += share(tasks, parts) * double(c.batches) * cell;
+      nsec += share(tasks, parts) * (double(c.batches) * cell + double(tasks) * task);
     });
     return 1e-9 * nsec;
   }
@@ -80,12 +81,15 @@ template <class Operands> class product_time {
   }
 
  private:
-  static constexpr double usual_multiply = Operands::k_unit > 2 ? 0.0049 : 0.0189, usual_shared = 0.7, usual_barrier = 2000;
-  static constexpr double pack_near = 0.44, pack_far = 2.2;  // the latter of a word that comes from another core's cache and goes to one
-  static constexpr double strided = Operands::per_step == 1 ? 0.48 : 0.88, transposed = Operands::per_step == 1 ? 1.04 : 0.40;
-  static constexpr double in_place_once = 0.56,
-                          in_place_again = 0.017;  // of panels in memory: each word once, and for each register tile of rows
-  constexpr double streamed() const { return far_ ? shared_ : 0.08; }
+  static constexpr bool single = Operands::per_step == 1;
+  static constexpr double usual_multiply = Operands::k_unit > 2 ? 0.0065 : 0.022, usual_shared = 0.93, usual_barrier = 2000, task = 4000;
+  // Columns that lie in one piece are turned; a panel that one task packs for itself stays in L1.
+  static constexpr double pack_along = 0.51, pack_across = 0.42, pack_once = 0.20, copy = 0.53;
+  static constexpr double pack_far = 2;  // times `shared_`: a word comes from another core's cache and goes to one
+  static constexpr double strided = single ? 0.56 : 0.76, transposed = single ? 1.02 : 0.46;
+  static constexpr double in_place_once = 0.72,
+                          in_place_again = 0.003;  // of panels in memory: each word once, and for each register tile of rows
+  constexpr double streamed() const { return far_ ? shared_ : 0.085; }
 
   const product_problem& p_;
   const portable::matmul_shape& s_;
