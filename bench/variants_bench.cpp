@@ -6,6 +6,7 @@
 /// --calibrate: a processor chooses by its rates, which are measured first. --measure: the library times variants when it loads a plan, and takes the fastest. --step: first, what loading a training step of GPT-2 124M of N rows and the step itself take, by estimate and
 /// with timed variants. --no-library: on cuda, without cuBLASLt, which takes products that have no epilogue. --no-gpt2: without its products. --all: every time of every variant.
 #include <isotope/calibrate/measure.hpp>
+#include <isotope/calibrate/use_rates.hpp>
 #include <isotope/isotope.hpp>
 #include <isotope/plan/dynamic.hpp>
 #include <isotope/selected.hpp>
@@ -198,10 +199,10 @@ template <class Device> void print_spent([[maybe_unused]] const Device& d) {
 
 /// Measures a device whose kernels choose by its rates.
 template <class Device> iso::result<void> calibrate([[maybe_unused]] const Device& device) {
-  if constexpr (requires(const iso::calibration& c) { device.calibrate(c); }) {
+  if constexpr (requires(const iso::calibration& c) { iso::use_rates(device, c); }) {
     const auto figures = iso::measure_device<target>(device, bench::seconds, "");
     if (!figures) return figures.error();
-    device.calibrate(*figures);
+    iso::use_rates(device, *figures);
     for (const auto q : {iso::quantity::product_large, iso::quantity::stream_small, iso::quantity::barrier})
       std::printf("%s %.4g\n", std::string(name_of(q)).c_str(), (*figures)[q].value);
   }

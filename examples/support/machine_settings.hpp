@@ -31,8 +31,7 @@ inline const std::map<std::string, std::string, std::less<>>& machine_meanings()
       {"machine.device", "part of a device's name, its index, or cpu, integrated, discrete; default: the fastest"},
       {"machine.cache", "file that keeps compiled gpu pipelines and choices among variants of kernels; default: none"},
       {"machine.cache_dir", "folder for that file, made where it is missing, where --cache names none"},
-      {"machine.autotune",
-       "variants of kernels: off (by estimate), cached (as the file says), measure (those that it lacks are timed)"},
+      {"machine.autotune", "variants of kernels: off (by estimate), cached (as the file says), measure (those that it lacks are timed)"},
   };
   return meanings;
 }

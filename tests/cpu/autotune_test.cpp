@@ -3,6 +3,7 @@
 
 #include <isotope/backend/cpu.hpp>
 #include <isotope/backend/queue/choice_file.hpp>
+#include <isotope/calibrate/use_rates.hpp>
 #include <isotope/isotope.hpp>
 #include <isotope/plan/dynamic.hpp>
 
@@ -28,8 +29,9 @@ struct loaded {
   std::vector<float> y;
   std::vector<std::string> messages;
 };
-loaded run(std::int64_t M, tuning level, const std::string& cache, int threads) {
+loaded run(std::int64_t M, tuning level, const std::string& cache, int threads, const calibration& rates = {}) {
   auto d = device<f32>::open({.threads = threads, .cache = cache, .autotune = level});
+  use_rates(*d, rates);
   auto s = d->load(*plan_inference<f32>(product{M}));
   EXPECT_TRUE(s.ok());
   s->initialize(1);
@@ -79,6 +81,16 @@ TEST(cpu_autotune, takes_no_variant_of_other_bits_from_a_file) {
   EXPECT_TRUE(again.messages.empty());
   EXPECT_EQ(again.chosen, off.chosen);
   EXPECT_EQ(again.y, off.y);
+}
+
+TEST(cpu_autotune, calibrations_choose_among_variants_of_the_same_bits) {
+  calibration slow_copies, slow_products;
+  slow_copies.measured(quantity::stream_small, 1e6);
+  slow_products.measured(quantity::product_large, 1e6);
+  for (const std::int64_t M : {2, 40}) {
+    const auto off = run(M, tuning::off, "", 1);
+    for (const calibration& c : {slow_copies, slow_products}) EXPECT_EQ(run(M, tuning::off, "", 6, c).y, off.y);
+  }
 }
 
 }  // namespace cpu_autotune_test

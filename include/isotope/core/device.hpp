@@ -52,11 +52,11 @@ constexpr std::string_view name_of(tuning t) { return tuning_names[std::size_t(t
 
 /// The options of `device<T>::open`; those of a backend are these with its own diagnostics. The application sets them; the library does not read the environment.
 template <std::derived_from<diagnostics> D> struct basic_device_options {
-  int threads = 0;                   // cpu: 0 is one per processor that this process may use
-  std::string name = {};             // part of a device's name, its index, or a kind (cpu, integrated, discrete); empty: the fastest
-  std::string cache = {};            // file that keeps compiled pipelines and choices among variants between runs; empty: none
+  int threads = 0;         // cpu: 0 is one per processor that this process may use
+  std::string name = {};   // part of a device's name, its index, or a kind (cpu, integrated, discrete); empty: the fastest
+  std::string cache = {};  // file that keeps compiled pipelines and choices among variants between runs; empty: none
   tuning autotune = tuning::cached;
-  double timeout_seconds = 60;       // gpu: a submission that takes longer fails; at least 0, infinity: no limit
+  double timeout_seconds = 60;  // gpu: a submission that takes longer fails; at least 0, infinity: no limit
   D diagnose = {};
 };
 /// The options that every backend has.

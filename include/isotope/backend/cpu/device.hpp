@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "../../calibrate/calibration.hpp"
 #include "../../core/device.hpp"
 #include "../session/loads_plans.hpp"
 #include "processor.hpp"
@@ -48,15 +47,8 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
   result<cpu::queue<T>> open_queue() const { return cpu::queue<T>(pool_, diagnose_, groups_, choices_); }
   /// The groups of the plans that are loaded after this.
   void join(const rank_groups& groups) { groups_ = groups; }
-  /// Takes what was measured of this device, with all its threads and in the format of T (calibrate/measure.hpp). Plans that are loaded later choose by it among
-  /// variants with the same bits; figures that nobody measured keep the defaults of the architecture.
-  void calibrate(const calibration& c) const {
-    const auto measured = [&](quantity q) { return c[q].from == provenance::measured ? c[q].value : 0; };
-    const double n = threads();
-    pool_->rates = {.multiply = measured(quantity::product_large) / 2 / n,
-                    .copy = measured(quantity::stream_small) / n,
-                    .barrier = measured(quantity::barrier)};
-  }
+  /// Plans that are loaded after this choose by these rates among variants with the same bits (calibrate/use_rates.hpp).
+  void set_rates(const processor_rates& r) const { pool_->rates = r; }
   static constexpr bool on_host = true;
   /// Options under which the same plans must give the same bits: other numbers of threads.
   std::vector<options> variations(const options& o) const {

@@ -1,0 +1,17 @@
+#pragma once
+/// Tells a processor what was measured of it, so that its kernels choose by it among variants with the same bits.
+#include "calibration.hpp"
+
+namespace isotope {
+
+/// @param device  a device with rates, such as the processor; plans that are loaded later choose by them
+/// @param c       of this device with all its threads, in the format of its programs; figures that nobody measured keep the defaults of the architecture
+template <class Device> requires requires(const Device& d) { d.set_rates({}); } void use_rates(const Device& device, const calibration& c) {
+  const auto measured = [&](quantity q) { return c[q].from == provenance::measured ? c[q].value : 0; };
+  const double n = device.threads();
+  device.set_rates({.multiply = measured(quantity::product_large) / 2 / n,
+                    .copy = measured(quantity::stream_small) / n,
+                    .barrier = measured(quantity::barrier)});
+}
+
+}  // namespace isotope
