@@ -53,8 +53,8 @@ struct timed_step {
   void (*run)(const launch&) = nullptr;
 };
 
-/// A VariantTimer by the clock of the host.
-class variant_timer {
+/// A VariantTimer by the clock of the host. A template, so that the code exists only in programs that open a device.
+template <class Level> class variant_timer {
  public:
   using dispatch = timed_step;
   using memory = arena;
@@ -171,13 +171,13 @@ class variant_timer {
 };
 
 /// Choices that a file holds or that this process made.
-class tuned_choices final : public plan_choices {
+template <class Level> class tuned_choices final : public plan_choices {
  public:
-  tuned_choices(tuning level, const std::string& path)
+  tuned_choices(Level level, const std::string& path)
       : cache_(level, path, name_of_processor() + ", " + ISOTOPE_CPU_ARCH + (tiles_refused().empty() ? ", tiles" : "")) {}
 
   std::vector<std::string> of(const kernels_of_plan& p, thread_pool* pool) override {
-    variant_timer timer(p, pool);
+    variant_timer<Level> timer(p, pool);
     // Estimates are not written: unlike those of GPUs they choose among variants of equal bits alone, so there is nothing to keep.
     if (cache_.level() == tuning::measure) {
       tuner(*p.plan, cache_, timer).settle(timer.record({&cache_}));
@@ -194,7 +194,7 @@ class tuned_choices final : public plan_choices {
 };
 
 template <class Level> std::shared_ptr<plan_choices> open_choices(Level level, const std::string& path) {
-  return std::make_shared<tuned_choices>(level, path);
+  return std::make_shared<tuned_choices<Level>>(level, path);
 }
 
 }  // namespace arch

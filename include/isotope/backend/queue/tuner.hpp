@@ -210,16 +210,18 @@ template <VariantTimer T> class tuner {
   }
   /// Numbers of magnitude 0.5 to 2 in every format: zeros would draw less power and time too fast.
   static const std::vector<std::uint32_t>& noise() {
-    static const std::vector<std::uint32_t> block = [] {
-      std::vector<std::uint32_t> all(1 << 20);
-      std::uint32_t x = 12345;
-      for (auto& w : all) {
-        x = x * 1664525u + 1013904223u;
-        w = ((x >> 8) & 0x00ff00ffu) | (x & 0x80000000u) | ((x << 7) & 0x8000u) | 0x3f003f00u;
-      }
-      return all;
-    }();
+    static const std::vector<std::uint32_t> block = made_noise();
     return block;
+  }
+  /// No lambda, which would be constexpr: g++ would compute the numbers while it compiles, in 20 s and 2 GB.
+  static std::vector<std::uint32_t> made_noise() {
+    std::vector<std::uint32_t> all(1 << 20);
+    std::uint32_t x = 12345;
+    for (auto& w : all) {
+      x = x * 1664525u + 1013904223u;
+      w = ((x >> 8) & 0x00ff00ffu) | (x & 0x80000000u) | ((x << 7) & 0x8000u) | 0x3f003f00u;
+    }
+    return all;
   }
   result<void> fill(std::int64_t bytes) {
     const auto block = std::as_bytes(std::span(noise()));
