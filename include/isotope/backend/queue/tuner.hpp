@@ -1,8 +1,9 @@
 #pragma once
 /// Times the variants of steps on the device, on memory of their own, and keeps the fastest of those that agree with each other.
+#include <time.h>
+
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -149,7 +150,11 @@ template <VariantTimer T> class tuner {
   std::array<std::int64_t, operand_places::areas> first_{};  // of the areas in the store
   tuning_times spent_;
 
-  static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+  static double now() {
+    timespec t{};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+  }
 
   /// Whether the sizes of a step are the same in every run.
   bool steady(std::int32_t k) const {
