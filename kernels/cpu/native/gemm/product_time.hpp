@@ -69,7 +69,7 @@ template <class Operands> class product_time {
       nsec += barrier_;
       if (p_.copies_rows) nsec += double(c.batches) * rows * deep * (far_ ? pack_far * shared_ / double(parts) : copy);
       double cell = whole_rows * width * deep * multiply_ + rows * deep * double(cells.columns) * streamed();
-      cell += double(cells.rows) * width * deep * (reads_in_place ? in_place_once : far_ ? pack_far * shared_ : pack_once);
+      cell += double(cells.rows) * width * deep * (reads_in_place ? in_place_once() : far_ ? pack_far * shared_ : pack_once);
       if (reads_in_place) cell += whole_rows / double(Operands::tile_rows) * width * deep * in_place_again;
       nsec += share(tasks, parts) * (double(c.batches) * cell + double(tasks) * task);
     });
@@ -87,8 +87,9 @@ template <class Operands> class product_time {
   static constexpr double pack_along = 0.51, pack_across = 0.42, pack_once = 0.20, copy = 0.53;
   static constexpr double pack_far = 2;  // times `shared_`: a word comes from another core's cache and goes to one
   static constexpr double strided = single ? 0.56 : 0.76, transposed = single ? 1.02 : 0.46;
-  static constexpr double in_place_once = 0.72,
-                          in_place_again = 0.003;  // of panels in memory: each word once, and for each register tile of rows
+  static constexpr double in_place_again = 0.003;  // of panels in memory, for each register tile of rows
+  /// Of panels in memory, each word the first time: less if the caches of a core may hold the operand from the last run.
+  constexpr double in_place_once() const { return s_.N * s_.K <= 640000 ? 0.15 : 0.72; }
   constexpr double streamed() const { return far_ ? shared_ : 0.085; }
 
   const product_problem& p_;
