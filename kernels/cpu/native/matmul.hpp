@@ -125,6 +125,7 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
     product_problem p{&s, size_of(l.in[1].type), c.batch_invariant};
     p.in_place = l.body.empty() && l.out[0].type == dtype::f32 && c.format.type() == dtype::f32 && c.alpha == 1 && c.operands == 2;
     p.copies_rows = Operands::copied(l.in[0], s.a_row, s.a_k, s.M, s.K);
+    p.strides_cost = made_by_intel();
     p.any_order = l.choices != nullptr && !l.choices->wanted.empty();
     if (l.pool != nullptr) p.threads = smaller(l.pool->size(), portable::max_workers), p.rates = l.pool->rates;
     return *choose_kernel(product_variants<Operands>, p, l.choices).variant;

@@ -17,6 +17,7 @@ struct product_problem {
   bool any_order = false;    // variants that add up in another order than the one that sizes choose may be asked for by name
   std::int64_t threads = 1;  // of the device
   processor_rates rates = {};
+  bool strides_cost = true;  // panels read where they lie wait for memory: of Intel's processors; Zen 5 fetches them in time
 
   constexpr bool columns_lie() const { return s->b_k == 1 && s->b_col != 1; }  // in one piece each, those of the right operand
 };
@@ -89,7 +90,7 @@ template <class Operands> class product_time {
   static constexpr double strided = single ? 0.56 : 0.76, transposed = single ? 1.02 : 0.46;
   static constexpr double in_place_again = 0.003;  // of panels in memory, for each register tile of rows
   /// Of panels in memory, each word the first time: less if the caches of a core may hold the operand from the last run.
-  constexpr double in_place_once() const { return s_.N * s_.K <= 640000 ? 0.15 : 0.72; }
+  constexpr double in_place_once() const { return !p_.strides_cost ? 0.2 : s_.N * s_.K <= 640000 ? 0.15 : 0.72; }
   constexpr double streamed() const { return far_ ? shared_ : 0.085; }
 
   const product_problem& p_;
