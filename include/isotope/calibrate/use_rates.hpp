@@ -4,9 +4,13 @@
 
 namespace isotope {
 
-/// @param device  a device with rates, such as the processor; plans that are loaded later choose by them
+/// A device whose kernels choose by the rates of its threads.
+template <class D>
+concept HasRates = requires(const D& d) { d.set_rates({}); };
+
+/// @param device  plans that are loaded later choose by its rates
 /// @param c       of this device with all its threads, in the format of its programs; figures that nobody measured keep the defaults of the architecture
-template <class Device> requires requires(const Device& d) { d.set_rates({}); } void use_rates(const Device& device, const calibration& c) {
+template <HasRates Device> void use_rates(const Device& device, const calibration& c) {
   const auto measured = [&](quantity q) { return c[q].from == provenance::measured ? c[q].value : 0; };
   const double n = device.threads();
   device.set_rates({.multiply = measured(quantity::product_large) / 2 / n,
