@@ -1,8 +1,8 @@
 /// bench_mesh SIZE BATCH LENGTH DATA TENSOR [STEPS] [--zero] [--bucket MIB] [--reduced accumulation] [--apart] [--in-order] [--sums-late]
 /// [--communicator nccl|direct] [--blocks N]: training
 /// steps of a GPT on DATA x TENSOR devices of this machine, of the backend of this build, BATCH rows of LENGTH random tokens for each data index: median
-/// milliseconds, tokens per second of all, and memory of a device. --apart: the devices train at the same time and exchange nothing. --in-order, on cuda:
-/// exchanges run beside nothing. --sums-late: work that could run while a tensor group adds up stays where it was traced (training_options::overlap).
+/// milliseconds, tokens per second of all, and memory of a device: what is planned, that with what was taken before, and what is in use at the end.
+/// --apart: the devices train at the same time and exchange nothing. --in-order, on cuda: exchanges run beside nothing. --sums-late: work that could run while a tensor group adds up stays where it was traced (training_options::overlap).
 /// On cpu, the devices are threads; on cuda they are GPUs, which communicate by NCCL (set NCCL_NVLS_ENABLE=0, NCCL_ALGO and NCCL_PROTO) or, with direct, by kernels
 /// that use each other's memory, of at most N blocks.
 #include <isotope/comm/mesh.hpp>
@@ -45,9 +45,15 @@ struct asked {
   int blocks = 0;
 };
 
+struct memory_use {
+  std::int64_t planned = 0, taken = 0,
+               in_use = 0;  // taken: before the session; in use: at the end. Both are 0 where the device does not say.
+};
+double gibibytes(std::int64_t bytes) { return double(bytes) / (1 << 30); }
+
 /// Trains on one rank, and gives the milliseconds of each step after a third of a second.
 template <class Device>
-iso::result<std::vector<double>> train(Device& device, const iso::dynamic_plan& plan, const asked& a, int data, double& gibibytes,
+iso::result<std::vector<double>> train(Device& device, const iso::dynamic_plan& plan, const asked& a, int data, memory_use& memory,
                                        double& loss) {
   auto s = device.load(plan);
   if (!s) return s.error();
@@ -69,7 +75,8 @@ iso::result<std::vector<double>> train(Device& device, const iso::dynamic_plan& 
     if (auto r = s->status(); !r) return r.error();
     if (i >= warm) times.push_back(1e3 * (bench::seconds() - before));
   }
-  gibibytes = double(s->planned_bytes()) / (1 << 30);
+  memory = {s->planned_bytes(), s->taken_bytes(), 0};
+  if (const auto m = device.memory(); m && memory.taken > 0) memory.in_use = m->total - m->free;
   std::sort(times.begin(), times.end());
   return times;
 }
@@ -79,7 +86,8 @@ int run(const asked& a, const iso::dynamic_plan& plan, Groups& groups, const Ope
   const iso::device_mesh mesh = a.options.mesh;
   std::mutex one;
   std::vector<std::vector<double>> times(std::size_t(mesh.ranks()));
-  double gibibytes = 0, loss = 0;
+  memory_use memory;
+  double loss = 0;
   int wrong = 0;
   std::vector<std::thread> threads;
   for (int r = 0; r < mesh.ranks(); ++r)
@@ -94,14 +102,15 @@ int run(const asked& a, const iso::dynamic_plan& plan, Groups& groups, const Ope
       auto c = groups.join(r);
       if (!c) return failed(c.error());
       if (!a.apart) device->join(c->groups());
-      double own_memory = 0, own_loss = 0;
+      memory_use own_memory;
+      double own_loss = 0;
       auto t = train(*device, plan, a, mesh.position_of(r).data, own_memory, own_loss);
       if (!t) {
         c->abort(t.error());
         return failed(t.error());
       }
       times[std::size_t(r)] = *std::move(t);
-      if (r == 0) gibibytes = own_memory, loss = own_loss;
+      if (r == 0) memory = own_memory, loss = own_loss;
     });
   for (auto& t : threads) t.join();
   if (wrong != 0) return wrong;
@@ -112,7 +121,10 @@ int run(const asked& a, const iso::dynamic_plan& plan, Groups& groups, const Ope
       "device\n",
       std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), int(a.name.size()), a.name.data(), a.batch,
       a.length, mesh.data, mesh.tensor, a.options.zero, a.direct ? " direct" : "", median, ms[0],
-      double(a.batch) * a.length * mesh.data / median * 1e3, loss, gibibytes);
+      double(a.batch) * a.length * mesh.data / median * 1e3, loss, gibibytes(memory.planned));
+  if (memory.taken > 0)
+    std::printf("  %.2f GiB with what was taken before, %.2f in use at the end\n", gibibytes(memory.planned + memory.taken),
+                gibibytes(memory.in_use));
   for (std::size_t r = 0; r < times.size() && a.apart; ++r)
     std::printf("  device %d by itself: %.3f ms/step (least %.3f)\n", int(r), times[r][times[r].size() / 2], times[r][0]);
   return 0;

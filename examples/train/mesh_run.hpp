@@ -109,8 +109,7 @@ inline int run_on_mesh(configuration& c, const data_source& data, const support:
     if (rank.leads() && log.listens()) log.write(isotope::train::arena_line(session->plan(), state.step));
     if (first) {
       for (const std::string& line : begin->lines) sink.print(line);
-      sink.print(first_line(c, data, trained_of(*session, model), model, session->planned_bytes()) +
-                 (rank.leads() ? " on each device" : ""));
+      sink.print(first_line(c, data, trained_of(*session, model), model, memory_text(*session)) + (rank.leads() ? " on each device" : ""));
       sink.print(team.text() + ", communicator " + support::device_groups<support::rank_device>::communicator(team));
       if (state.step > 0) sink.print("resumed after step " + std::to_string(state.step));
       support::install_interrupt_handler();

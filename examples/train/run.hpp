@@ -123,7 +123,7 @@ inline int run(configuration c) {
 
   console sink(support::terminal_width(), log);
   sink.curves = std::move(begun->curves);
-  sink.print(first_line(c, *data, trained_of(*session, model), model, session->planned_bytes()));
+  sink.print(first_line(c, *data, trained_of(*session, model), model, memory_text(*session)));
   if (state.step > 0) sink.print("resumed after step " + std::to_string(state.step));
   if (predicted) sink.print(predicted->line()), sink.comparison.emplace(*predicted);
   const auto usec = predicted ? std::span<const double>(predicted->usec) : std::span<const double>();

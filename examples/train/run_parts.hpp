@@ -176,12 +176,20 @@ template <class Session> std::string trained_of(const Session& session, const su
   return isotope::train::scaled(double(numbers)) + " in adapters of rank " + std::to_string(model.adapters.rank) + ", ";
 }
 
+/// The memory that a session plans, and where the device says what was taken before it, what both are together.
+template <class Session> std::string memory_text(const Session& s) {
+  const auto mib = [](std::int64_t bytes) { return isotope::train::fixed(double(bytes) / (1 << 20), 1) + " MiB "; };
+  return mib(s.planned_bytes()) + "planned" +
+         (s.taken_bytes() > 0 ? ", " + mib(s.planned_bytes() + s.taken_bytes()) + "with what was taken before" : "");
+}
+
 /// @param trained  what is trained of the model, with a comma and a space; empty: all
+/// @param memory   memory_text of the session
 inline std::string first_line(const configuration& c, const data_source& data, const std::string& trained,
-                              const support::trained_model& model, std::int64_t planned_bytes) {
+                              const support::trained_model& model, const std::string& memory) {
   return title_of(c) + ": " + isotope::train::scaled(double(model.parameters())) + " parameters, " + trained +
          std::to_string(data.token_count()) + " " + std::string(isotope::io::name_of(data.vocab().unit())) + ", vocabulary " +
-         std::to_string(data.vocab().size()) + ", " + isotope::train::fixed(double(planned_bytes) / (1 << 20), 1) + " MiB planned";
+         std::to_string(data.vocab().size()) + ", " + memory;
 }
 
 }  // namespace train_program

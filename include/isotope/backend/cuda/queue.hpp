@@ -107,6 +107,10 @@ template <Target T> class queue {
   const rank_groups& groups() const { return recorder_->groups.all(); }
   std::int64_t planned_bytes() const { return 2 * transfer::half_bytes + constant_pool::chunk; }
   std::int64_t bytes() const { return transfer_.bytes() + recorder_->shared_pool->bytes(); }
+  std::int64_t taken_bytes() const {
+    const auto m = recorder_->device->memory_left();
+    return m ? m->total - m->free : 0;
+  }
 
   std::int64_t objects() const { return recorder_->device->counters.allocations + recorder_->device->counters.objects; }
   /// Covers all queues of the device, not only this one.

@@ -72,6 +72,11 @@ concept StagesUploads = requires(Q& q, typename Q::memory& m, std::int64_t at) {
   { q.send(0, m, at, at) } -> std::same_as<result<void>>;
   { q.finish() } -> std::same_as<result<void>>;
 };
+/// `taken_bytes`: of the device's memory, what is in use by anyone, as the driver says; 0 where it does not say.
+template <class Q>
+concept ReportsMemory = requires(const Q& q) {
+  { q.taken_bytes() } -> std::same_as<std::int64_t>;
+};
 /// `bind` gives a plan its addresses; the last argument is the address that its outputs are copied to at the end of a run, or 0 if they are not copied.
 /// `prepare` makes everything that a run with these phases needs. `loaded` is called when all plans of a session are bound and prepared. `submit` starts a
 /// run and may return before it ends. `observe` runs to the end and calls after(index of the step) after each step. `wait` returns when a submission is

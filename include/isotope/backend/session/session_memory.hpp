@@ -62,6 +62,9 @@ template <Queue Q> class session_memory {
     });
   }
   std::int64_t planned_bytes() const { return planned_; }
+  /// Bytes of the device's memory that were in use before the session took any: by the driver's context, communicators and other programs. 0 where the queue does not
+  /// report them.
+  std::int64_t taken_bytes() const { return taken_; }
   /// Bytes of the arena, the frames and the queue's own memory.
   std::int64_t measured_bytes() const {
     std::int64_t n = arena_.bytes() + queue_.bytes();
@@ -83,7 +86,7 @@ template <Queue Q> class session_memory {
   typename Q::memory arena_;
   arena_layout layout_;
   std::vector<std::int64_t> readback_;  // offset of each plan's outputs in the frames' readback memory
-  std::int64_t readback_bytes_ = 0, planned_ = 0;
+  std::int64_t readback_bytes_ = 0, planned_ = 0, taken_ = 0;
   std::vector<frame<Q>> frames_;
   inputs inputs_;
   std::size_t with_states_ = 0;                     // the first plan that has states, if there is one
@@ -224,6 +227,7 @@ template <Queue Q> class session_memory {
  private:
   result<void> allocate() {
     layout_ = arena_layout::of(plans_, !Q::host_memory);
+    if constexpr (ReportsMemory<Q>) taken_ = queue_.taken_bytes();
     auto m = queue_.allocate(layout_.bytes, memory_use::device, "isotope arena");
     if (!m) return m.error();
     arena_ = *std::move(m);
