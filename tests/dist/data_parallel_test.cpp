@@ -122,6 +122,16 @@ TEST(data_parallel, sends_a_bucket_right_after_the_last_of_its_gradients) {
   EXPECT_GE(early, 2u);
 }
 
+// An update runs beside the exchange of the bucket before; the last exchange has nothing beside it, so it is the smallest.
+TEST(data_parallel, updates_the_largest_bucket_first_with_zero_1) {
+  const auto p = planned<bf16_target>(gpt, mesh_of(2, 1, 1));
+  std::vector<std::int64_t> bytes;
+  for (const step& s : p.steps)
+    if (s.op == &info<op::all_gather_pieces>) bytes.push_back(p.operands[std::size_t(s.operands)].bytes);
+  EXPECT_GT(bytes.size(), 2u);
+  EXPECT_TRUE(std::is_sorted(bytes.rbegin(), bytes.rend()));
+}
+
 TEST(data_parallel, takes_with_zero_1_the_memory_of_a_part_of_masters_and_moments) {
   for (const int data : {2, 4}) {
     const auto plain = planned<bf16_target>(gpt, mesh_of(data, 1)), zero = planned<bf16_target>(gpt, mesh_of(data, 1, 1));

@@ -121,19 +121,37 @@ constexpr void update(tape& t, const param_order& order, std::int32_t grads, std
   }
 }
 
+/// The buckets in the order in which they are updated: the largest first. An update runs beside the exchange of the bucket before, so that only the last exchange has
+/// nothing beside it.
+constexpr std::vector<std::size_t> update_sequence(const param_order& order) {
+  std::vector<std::size_t> all;
+  for (std::size_t i = 0; i < order.buckets.size(); ++i) {
+    std::size_t at = all.size();
+    all.push_back(i);
+    for (; at > 0 && order.buckets[all[at - 1]].elements < order.buckets[i].elements; --at) all[at] = all[at - 1];
+    all[at] = i;
+  }
+  return all;
+}
+
 /// With ZeRO-1: each data index updates its piece of each bucket and gets the others' pieces of the parameters.
 constexpr void update_pieces(tape& t, const param_order& order, std::int32_t grads, std::int32_t norm, std::int32_t loss,
                              const training_options& o) {
   const auto params = t.g.root(t.g.params[std::size_t(order.order[0])].value);
   const auto regions = add_update_regions(t, order, o.optimizer);
-  std::int64_t at = 0;  // of the piece in the regions of the optimiser
+  std::vector<std::int64_t> pieces;  // where they are in the regions of the optimiser
+  std::int64_t end = 0;
   for (const auto& b : order.buckets) {
-    const std::int64_t each = b.elements / t.g.mesh.data;
+    pieces.push_back(end);
+    end += b.elements / t.g.mesh.data;
+  }
+  for (const std::size_t i : update_sequence(order)) {
+    const auto& b = order.buckets[i];
+    const std::int64_t each = b.elements / t.g.mesh.data, at = pieces[i];
     const auto weights = piece_of(t.g, params, b), gradients = piece_of(t.g, grads, b);
     record_update(t, regions, {weights, gradients, -1, 0, norm, loss, at, at, b.decay ? each : 0, b.scale}, o);
     if (!t.ok()) return;
     exchange(t, rules<op::all_gather_pieces>, part_of(t.g, params, b.first, {b.elements}), rank_group::data);
-    at += each;
   }
 }
 
