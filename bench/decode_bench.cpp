@@ -40,8 +40,10 @@ struct decode_batch {
   }
 };
 
-/// Sets an option that only devices of cuda have.
-template <class Diagnostics> void cuda_option(std::string_view word, Diagnostics& d) {
+/// Sets an option that only devices of one backend have.
+template <class Diagnostics> void option_of_device(std::string_view word, Diagnostics& d) {
+  if constexpr (requires { d.step_workgroups; })
+    if (word == "--no-whole-step") d.step_workgroups = 0;
   if constexpr (requires { d.no_early_start; }) {
     if (word == "--no-early-start") d.no_early_start = true;
     if (word == "--no-joins") d.no_joins = true;
@@ -85,7 +87,7 @@ int main(int argc, char** argv) {
     else if (word == "--threads" && i + 1 < argc) bench::use_threads(std::atoi(argv[++i]), options);
     else if (word == "--weights" && i + 1 < argc) stored = iso::weights::named(argv[++i]);
     else if (word[0] != '-') runs = std::max(1, std::atoi(argv[i]));
-    cuda_option(word, options.diagnose);
+    option_of_device(word, options.diagnose);
   }
   if (prompt < 0 || cached + prompt > size.context)
     return std::fprintf(stderr, "bench_decode: --prompt must not be negative, and not lead beyond the context\n"), 2;

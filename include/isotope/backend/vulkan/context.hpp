@@ -270,6 +270,9 @@ class context {
     if (const auto n = switches.launch_size; n != -1 && (n < 1 || n > std::int32_t(physical_.limits.invocations)))
       return fail(errc::invalid_argument, "workgroups of " + std::to_string(n) + " invocations", "vulkan",
                   physical_.name + " takes 1 to " + std::to_string(physical_.limits.invocations));
+    // An application may run other work at the same time, on other queues.
+    if (!owned_) physical_.limits.step_workgroups = 0;
+    if (options.diagnose.step_workgroups >= 0) physical_.limits.step_workgroups = std::uint32_t(options.diagnose.step_workgroups);
     switches.no_workgroup_matrices = options.diagnose.no_workgroup_matrices;
     if (switches.no_workgroup_matrices || switches.no_matrix_units) physical_.limits.matrix2 = false;
     VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, nullptr, VK_SEMAPHORE_TYPE_TIMELINE, 0};

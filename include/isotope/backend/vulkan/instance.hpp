@@ -148,6 +148,8 @@ inline void limits(const functions& f, physical_device& p) {
   p.limits.invocations = std::min(base.properties.limits.maxComputeWorkGroupInvocations, base.properties.limits.maxComputeWorkGroupSize[0]);
   if (units.count != 0) p.limits.multiprocessors = units.count;
   else if (p.kind == device_kind::cpu) p.limits.multiprocessors = 2;
+  // Vulkan promises no workgroup that it runs while others wait for it. This driver starts workgroups while there is room for them, and one fits each multiprocessor.
+  if (v12.driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY) p.limits.step_workgroups = units.count;
   p.allocation_limit = std::int64_t(std::min<VkDeviceSize>(v11.maxMemoryAllocationSize, VkDeviceSize(1) << 62));
   p.buffer_limit = std::int64_t(std::min<VkDeviceSize>(v13.maxBufferSize, VkDeviceSize(1) << 62));
   std::memcpy(p.cache_uuid, base.properties.pipelineCacheUUID, VK_UUID_SIZE);

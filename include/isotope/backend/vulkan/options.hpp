@@ -16,6 +16,9 @@ struct shader_constant {
 /// VK_KHR_cooperative_matrix.
 struct diagnostics : gpu_diagnostics {
   std::vector<shader_constant> constants = {};  // additional constants of every pipeline, for kernels that were built to read them
+  /// The workgroups of the one dispatch that a step of decoding of one row is: they wait for each other, so all must run at once. 0: such a step has a dispatch for
+  /// each product; -1: one for each multiprocessor where the driver is known to run them so, otherwise 0.
+  std::int32_t step_workgroups = -1;
 };
 using options = basic_device_options<diagnostics>;
 

@@ -1,5 +1,8 @@
 #pragma once
 /// Records the plans of a session into command buffers, and owns what these plans share on a Vulkan device.
+#include <algorithm>
+#include <array>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <utility>
@@ -11,6 +14,7 @@
 #include "plan_dispatches.hpp"
 #include "variant_timer.hpp"
 
+#include <isotope/kernels/vulkan/decode/whole_step.hpp>
 #include <isotope/shaders/readback.hpp>
 
 namespace isotope::vulkan {
@@ -45,6 +49,7 @@ struct plan_recorder {
   std::vector<dispatch> list(const bound_plan& p, std::uint8_t active, constant_pool& pool) {
     const device_limits& limits = device->physical().limits;
     auto all = chosen(p, active, pool);
+    join_whole_step(p, all, pool);
     const auto bytes = p.plan.totals.region[std::size_t(value_kind::output)];
     if (p.readback == 0 || bytes == 0 || device->options.diagnose.no_readback) return all;
     const std::uint64_t from = p.base[value_kind::output];
@@ -107,6 +112,32 @@ struct plan_recorder {
       i = end;
     }
     return done;
+  }
+
+ private:
+  /// Memory in which workgroups of whole steps of these sizes pass rows on. Plans of a session run one after the other, so they share it.
+  struct step_words {
+    std::array<std::int64_t, 3> sizes;
+    memory words;
+  };
+  std::vector<step_words> step_words_;
+
+  /// A step of decoding of one row becomes one dispatch where the device takes it. Without memory for it, it keeps its dispatches.
+  void join_whole_step(const bound_plan& p, std::vector<dispatch>& all, constant_pool& pool) {
+    const range kept(p.base[value_kind::output], p.plan.totals.region[std::size_t(value_kind::output)]);
+    const decode_whole_step step(all, kept, device->physical().limits);
+    if (!step.found()) return;
+    const auto same = [&](const step_words& w) { return w.sizes == step.sizes(); };
+    auto at = std::find_if(step_words_.begin(), step_words_.end(), same);
+    if (at == step_words_.end()) {
+      auto m = memory::allocate(device, step.words_bytes(), memory_use::upload, "isotope rows of a step of decoding");
+      if (!m) return;
+      std::memset(m->mapped(), 0, std::size_t(m->bytes()));
+      step_words_.push_back({step.sizes(), *std::move(m)});
+      at = step_words_.end() - 1;
+    }
+    recording r(pool, *made);
+    step.join(all, at->words.address(), r);
   }
 };
 
