@@ -1,10 +1,10 @@
 /// bench_decode SIZE SLOTS CACHED [RUNS] [--prompt N] [--weights FORMAT] [--a8] [--batch-invariant] [--threads N] [--ask] [--profile]
-/// [--no-early-start] [--no-joins] [--no-halves] [--no-whole-step] [--readback] [--calibration FOLDER]: one token of each of SLOTS sequences of a GPT, behind CACHED tokens, on the backend of this build:
-/// microseconds of a run of the decode plan, tokens per second, and with --profile where the time goes. --prompt N: a run is N tokens of
-/// each sequence, with the logits of the last ones. Several runs are in flight, so that the device always has the next one; `alone`: a run
-/// that is waited for. Logits stay on the device unless --readback is given, which prints a digest of them, too. --ask: it measures for each
-/// line `CACHED RUNS` that it reads, so that a script can measure by turns. --calibration FOLDER: also the time alone that the figures of isotope-info calibrate
-/// predict.
+/// [--no-early-start] [--no-joins] [--no-halves] [--no-whole-step] [--one-workgroup] [--readback] [--calibration FOLDER]: one token of each of SLOTS
+/// sequences of a GPT, behind CACHED tokens, on the backend of this build: microseconds of a run of the decode plan, tokens per second, and with
+/// --profile where the time goes. --prompt N: a run is N tokens of each sequence, with the logits of the last ones. Several runs are in flight, so that the
+/// device always has the next one; `alone`: a run that is waited for. Logits stay on the device unless --readback is given, which prints a digest of
+/// them, too. --ask: it measures for each line `CACHED RUNS` that it reads, so that a script can measure by turns. --calibration FOLDER: also the time
+/// alone that the figures of isotope-info calibrate predict. --one-workgroup: a step that is one dispatch has one workgroup, as tests have it.
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
 
@@ -42,8 +42,10 @@ struct decode_batch {
 
 /// Sets an option that only devices of one backend have.
 template <class Diagnostics> void option_of_device(std::string_view word, Diagnostics& d) {
-  if constexpr (requires { d.step_workgroups; })
+  if constexpr (requires { d.step_workgroups; }) {
     if (word == "--no-whole-step") d.step_workgroups = 0;
+    if (word == "--one-workgroup") d.step_workgroups = 1;
+  }
   if constexpr (requires { d.no_early_start; }) {
     if (word == "--no-early-start") d.no_early_start = true;
     if (word == "--no-joins") d.no_joins = true;
@@ -58,7 +60,7 @@ int main(int argc, char** argv) {
   if (argc < 4)
     return std::fprintf(stderr,
                         "usage: bench_decode SIZE SLOTS CACHED [RUNS] [--prompt N] [--weights FORMAT] [--a8] [--batch-invariant] "
-                        "[--threads N] [--ask] [--profile] [--no-early-start] [--no-joins] [--no-halves] [--no-whole-step] [--readback] "
+                        "[--threads N] [--ask] [--profile] [--no-early-start] [--no-joins] [--no-halves] [--no-whole-step] [--one-workgroup] [--readback] "
                         "[--calibration FOLDER]\n"),
            2;
   iso::model::gpt size;
