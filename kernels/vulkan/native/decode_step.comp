@@ -20,9 +20,10 @@ uint line_of(uint lines, uint r) { return group * lines + r * SUBGROUPS + team; 
 bool has_line(uint lines, uint all, uint r) { return r * SUBGROUPS + team < lines && line_of(lines, r) < all; }
 
 #define FETCH_LINE(held, bias, layer, field, lines, all, r)                                                   \
-  if (has_line(lines, all, r)) {                                                                              \
-    FETCH(held, TURNS, fields[(layer) * FIELDS + field], line_of(lines, r), C, 0, C)                          \
-    bias = load(fields[(layer) * FIELDS + field + 1], line_of(lines, r), BF16);                               \
+  {                                                                                                           \
+    const bool there = has_line(lines, all, r);                                                               \
+    FETCH(held, TURNS, there, fields[(layer) * FIELDS + field], line_of(lines, r), C, 0, C)                   \
+    bias = there ? load(fields[(layer) * FIELDS + field + 1], line_of(lines, r), BF16) : 0.0;                 \
   }
 // Multiplies the lines; statement(line, y) takes the sum with its bias.
 #define MULTIPLY(held, bias, layer, field, lines, all, statement)                                             \
@@ -41,10 +42,11 @@ bool has_line(uint lines, uint all, uint r) { return r * SUBGROUPS + team < line
 #define DOWN_LINE(r) (group * C_LINES + ((r) * SUBGROUPS + team) / SPLIT)
 #define HAS_DOWN_LINE(r) (((r) * SUBGROUPS + team) / SPLIT < C_LINES && DOWN_LINE(r) < C)
 #define FETCH_DOWN(layer, r)                                                                                  \
-  if (HAS_DOWN_LINE(r)) {                                                                                     \
+  {                                                                                                           \
+    const bool there = HAS_DOWN_LINE(r);                                                                      \
     const uint begin = team % SPLIT * PART;                                                                   \
-    FETCH(held_down, LONG_TURNS, fields[(layer) * FIELDS + DOWN], DOWN_LINE(r), HIDDEN, begin, min(HIDDEN, begin + PART)) \
-    down_bias = load(fields[(layer) * FIELDS + DOWN + 1], DOWN_LINE(r), BF16);                                \
+    FETCH(held_down, LONG_TURNS, there, fields[(layer) * FIELDS + DOWN], DOWN_LINE(r), HIDDEN, begin, min(HIDDEN, begin + PART)) \
+    down_bias = there ? load(fields[(layer) * FIELDS + DOWN + 1], DOWN_LINE(r), BF16) : 0.0;                  \
   }
 void multiply_down(uint layer, uint at) {
   [[dont_unroll]] for (uint r = 0; r * SUBGROUPS < C_LINES * SPLIT; ++r) {
@@ -84,6 +86,42 @@ const uint COLS = 2;  // lines of the table that a subgroup has at once
     if (lane == j && TABLE_LINE(turn) + j < V) store(logits, TABLE_LINE(turn) + j, BF16, y);                  \
   }
 
+void multiply_layers(uint slot, uint end) {
+  fetch_norm(fields[NORM_1], fields[NORM_1 + 1]);
+  FETCH_LINE(held_qkv, qkv_bias, 0, QKV, QKV_LINES, 3 * C, 0)
+  [[dont_unroll]] for (uint i = 0; i < LAYERS; ++i) {
+    const uint at = i * LAYER_WORDS;
+    if (i == 0) {
+      for (uint e = t; e < C; e += WG) row[e / 4][e % 4] = load(x, e, BF16);
+      barrier();
+    } else {
+      gather_row(at - LAYER_WORDS + LAST);
+    }
+    normalise();
+    MULTIPLY(held_qkv, qkv_bias, i, QKV, QKV_LINES, 3 * C, pass_on(at + line, y);)
+    if (WORKERS == GROUPS)
+      [[dont_unroll]] for (uint h = group; h < HEADS; h += GROUPS) {
+        barrier();
+        attend(i, at, h, slot, end);
+      }
+    FETCH_LINE(held_projection, projection_bias, i, PROJECTION, C_LINES, C, 0)
+    fetch_norm(fields[i * FIELDS + NORM_2], fields[i * FIELDS + NORM_2 + 1]);
+    FETCH_LINE(held_up, up_bias, i, UP, UP_LINES, HIDDEN, 0)
+    FETCH_DOWN(i, 0)
+    gather_attended(at + ATTENDED);
+    MULTIPLY(held_projection, projection_bias, i, PROJECTION, C_LINES, C, pass_on(at + MIDDLE + line, with_residual(y, line));)
+    gather_row(at + MIDDLE);
+    normalise();
+    MULTIPLY(held_up, up_bias, i, UP, UP_LINES, HIDDEN, pass_on(at + INNER + line, rounded(gelu_tanh_short(y), BF16));)
+    const bool last = i + 1 == LAYERS;
+    const uint next = last ? i : i + 1;
+    fetch_norm(last ? norm_weight : fields[next * FIELDS + NORM_1], last ? norm_bias : fields[next * FIELDS + NORM_1 + 1]);
+    FETCH_LINE(held_qkv, qkv_bias, next, QKV, QKV_LINES, last ? 0 : 3 * C, 0)
+    gather_hidden(at + INNER);
+    multiply_down(i, at);
+  }
+}
+
 void main() {
   t = gl_LocalInvocationID.x;
   lane = gl_SubgroupInvocationID;
@@ -97,40 +135,14 @@ void main() {
   barrier();
   if (t == 0) u32_ref(runs).at[group] = run;
 
-  fetch_norm(fields[NORM_1], fields[NORM_1 + 1]);
-  FETCH_LINE(held_qkv, qkv_bias, 0, QKV, QKV_LINES, 3 * C, 0)
-  uvec4 even[COLS][TURNS], odd[COLS][TURNS];
-  [[dont_unroll]] for (uint i = 0; i < LAYERS; ++i) {
-    const uint at = i * LAYER_WORDS;
-    if (i == 0) {
-      for (uint e = t; e < C; e += WG) row[e / 4][e % 4] = load(x, e, BF16);
-      barrier();
-    } else {
-      gather_row(at - LAYER_WORDS + LAST);
-    }
-    normalise();
-    MULTIPLY(held_qkv, qkv_bias, i, QKV, QKV_LINES, 3 * C, pass_on(at + line, y);)
-    barrier();
-    [[dont_unroll]] for (uint h = group; h < HEADS; h += GROUPS) attend(i, at, h, uint(slot), end);
-    FETCH_LINE(held_projection, projection_bias, i, PROJECTION, C_LINES, C, 0)
-    fetch_norm(fields[i * FIELDS + NORM_2], fields[i * FIELDS + NORM_2 + 1]);
-    FETCH_LINE(held_up, up_bias, i, UP, UP_LINES, HIDDEN, 0)
-    FETCH_DOWN(i, 0)
-    gather_attended(at + ATTENDED);
-    MULTIPLY(held_projection, projection_bias, i, PROJECTION, C_LINES, C, pass_on(at + MIDDLE + line, with_residual(y, line));)
-    gather_row(at + MIDDLE);
-    normalise();
-    MULTIPLY(held_up, up_bias, i, UP, UP_LINES, HIDDEN, pass_on(at + INNER + line, rounded(gelu_tanh_short(y), BF16));)
-    if (i + 1 < LAYERS) {
-      fetch_norm(fields[(i + 1) * FIELDS + NORM_1], fields[(i + 1) * FIELDS + NORM_1 + 1]);
-      FETCH_LINE(held_qkv, qkv_bias, i + 1, QKV, QKV_LINES, 3 * C, 0)
-    } else {
-      fetch_norm(norm_weight, norm_bias);
-      FETCH_TABLE(even, 0)
-    }
-    gather_hidden(at + INNER);
-    multiply_down(i, at);
+  if (group < WORKERS) {
+    multiply_layers(uint(slot), end);
+  } else {
+    fetch_norm(norm_weight, norm_bias);
+    [[dont_unroll]] for (uint i = 0; i < LAYERS; ++i) attend(i, i * LAYER_WORDS, group - WORKERS, uint(slot), end);
   }
+  uvec4 even[COLS][TURNS], odd[COLS][TURNS];
+  FETCH_TABLE(even, 0)
   gather_row((LAYERS - 1) * LAYER_WORDS + LAST);
   normalise();
   // All invocations have as many turns: llvmpipe loses those that leave a loop before others.
