@@ -5,6 +5,7 @@
 #include <isotope/isotope.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 namespace isotope {
@@ -19,14 +20,14 @@ device<here> open_with(int workgroups) {
   o.diagnose.no_self_test = true;
   return *isotope_test::there(device<here>::open(o));
 }
-session<here> load(const device<here>& on, const model::gpt& g, int slots, int rows, bool invariant = false) {
+vulkan::session<here> load(const device<here>& on, const model::gpt& g, int slots, int rows, bool invariant = false) {
   std::vector<owned_plan> plans;
   plans.push_back({"decode", *plan_inference<here>(model::gpt_cached_logits_of{g, slots, rows, 0}, 0, true, false, nullptr, nullptr, invariant)});
   auto s = on.load(std::move(plans));
   EXPECT_TRUE(s.ok()) << (s ? std::string() : s.error().line());
   return *std::move(s);
 }
-std::ptrdiff_t count(const session<here>& s, std::string_view name) {
+std::ptrdiff_t count(const vulkan::session<here>& s, std::string_view name) {
   return std::ranges::count_if(s.launches(), [&](const launch_row& l) { return l.code == name; });
 }
 

@@ -6,7 +6,6 @@ layout(constant_id = 5) const uint D = 64;  // head size
 layout(constant_id = 6) const uint LAYERS = 1;
 layout(constant_id = 7) const uint GROUPS = 1;  // workgroups
 layout(constant_id = 8) const uint SPLIT = 1;   // subgroups that share a line of HIDDEN elements, as in matmul_rows.comp
-layout(constant_id = 9) const uint WORKERS = 1;  // workgroups that multiply; the others have a head each, where there are others
 
 layout(push_constant, scalar) uniform push {
   uint64_t layers;              // (LAYERS, FIELDS) addresses
@@ -30,7 +29,7 @@ const uint STEP = 8 * SUBGROUP;                                                /
 const uint TURNS = (C + STEP - 1) / STEP;                                      // of a line of C elements
 const uint PART = (HIDDEN + SPLIT * STEP - 1) / (SPLIT * STEP) * STEP;         // of a line of HIDDEN elements
 const uint LONG_TURNS = PART / STEP;
-const uint QKV_LINES = (3 * C + WORKERS - 1) / WORKERS, C_LINES = (C + WORKERS - 1) / WORKERS, UP_LINES = (HIDDEN + WORKERS - 1) / WORKERS;  // of one
+const uint QKV_LINES = (3 * C + GROUPS - 1) / GROUPS, C_LINES = (C + GROUPS - 1) / GROUPS, UP_LINES = (HIDDEN + GROUPS - 1) / GROUPS;  // of one
 const uint OWN = (C + WG - 1) / WG;                                            // elements of the row that an invocation normalises
 const uint HOLD = (C / 4 + SUBGROUP - 1) / SUBGROUP;
 

@@ -67,8 +67,7 @@ class decode_whole_step {
                             .add(std::uint32_t(C() / a.H))
                             .add(std::uint32_t(layers_.size()))
                             .add(device_.step_workgroups)
-                            .add(split_)
-                            .add(workers(a.H)),
+                            .add(split_),
                         push, {device_.step_workgroups, 1, 1}, std::move(reads), std::move(writes));
     d.subgroup = device_.subgroup;
     to.erase(to.begin() + std::ptrdiff_t(first_), to.begin() + std::ptrdiff_t(end));
@@ -98,11 +97,6 @@ class decode_whole_step {
   std::int64_t C() const { return layers_[0].qkv.K; }
   std::int64_t hidden() const { return layers_[0].up.N; }
   std::uint32_t invocations() const { return std::max(subgroups * device_.subgroup, std::uint32_t(2 * readers)); }
-  /// Workgroups that multiply. The others have a head each, whose keys and values they read before its query is there.
-  std::uint32_t workers(std::uint32_t heads) const {
-    const std::uint32_t all = device_.step_workgroups;
-    return all >= 4 * heads ? all - heads : all;
-  }
   static std::uint64_t bias_of_norm(const matmul_push& p) { return p.a_outer | std::uint64_t(p.a_inner) << 32; }
 
   static std::uint32_t constant(const dispatch& d, std::size_t id) {

@@ -99,11 +99,10 @@ void multiply_layers(uint slot, uint end) {
     }
     normalise();
     MULTIPLY(held_qkv, qkv_bias, i, QKV, QKV_LINES, 3 * C, pass_on(at + line, y);)
-    if (WORKERS == GROUPS)
-      [[dont_unroll]] for (uint h = group; h < HEADS; h += GROUPS) {
-        barrier();
-        attend(i, at, h, slot, end);
-      }
+    [[dont_unroll]] for (uint h = group; h < HEADS; h += GROUPS) {
+      barrier();
+      attend(i, at, h, slot, end);
+    }
     FETCH_LINE(held_projection, projection_bias, i, PROJECTION, C_LINES, C, 0)
     fetch_norm(fields[i * FIELDS + NORM_2], fields[i * FIELDS + NORM_2 + 1]);
     FETCH_LINE(held_up, up_bias, i, UP, UP_LINES, HIDDEN, 0)
@@ -135,12 +134,7 @@ void main() {
   barrier();
   if (t == 0) u32_ref(runs).at[group] = run;
 
-  if (group < WORKERS) {
-    multiply_layers(uint(slot), end);
-  } else {
-    fetch_norm(norm_weight, norm_bias);
-    [[dont_unroll]] for (uint i = 0; i < LAYERS; ++i) attend(i, i * LAYER_WORDS, group - WORKERS, uint(slot), end);
-  }
+  multiply_layers(uint(slot), end);
   uvec4 even[COLS][TURNS], odd[COLS][TURNS];
   FETCH_TABLE(even, 0)
   gather_row((LAYERS - 1) * LAYER_WORDS + LAST);
