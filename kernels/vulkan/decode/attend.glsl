@@ -13,7 +13,6 @@ float dot_of(eight a, eight b) { return dot(a.lo, b.lo) + dot(a.hi, b.hi); }
 eight own_piece(uint i) {
   return eight(vec4(own_row[i], own_row[i + 1], own_row[i + 2], own_row[i + 3]), vec4(own_row[i + 4], own_row[i + 5], own_row[i + 6], own_row[i + 7]));
 }
-uint cache_of(uint field) { return field; }
 
 #define FETCH_ROWS(base)                                                                                       \
   [[unroll]] for (uint j = 0; j < FLIGHT; ++j) {                                                               \
@@ -44,19 +43,22 @@ void attend(uint layer, uint at, uint h, uint slot, uint end) {
     if (of_keys) {
       float score[FLIGHT];
       [[unroll]] for (uint j = 0; j < FLIGHT; ++j) {
-        eight x = numbers(held[j]);
-        if (base + j * TEAMS + party + 1 == end) x = own_piece(D + 8 * piece);
-        score[j] = dot_of(mine, x);
+        score[j] = 0.0;
+        if (base + j * TEAMS < end) {
+          eight x = numbers(held[j]);
+          if (base + j * TEAMS + party + 1 == end) x = own_piece(D + 8 * piece);
+          score[j] = dot_of(mine, x);
+        }
       }
       if (PIECES > 1) {
+        const bool second = base + 4 * TEAMS < end;
         cells[2 * s] = vec4(score[0], score[1], score[2], score[3]);
-        cells[2 * s + 1] = vec4(score[4], score[5], score[6], score[7]);
+        if (second) cells[2 * s + 1] = vec4(score[4], score[5], score[6], score[7]);
         controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared, gl_SemanticsAcquireRelease);
         vec4 a = vec4(0.0), b = vec4(0.0);
-        for (uint p = 0; p < PIECES; ++p) {
-          a += cells[2 * (party * PIECES + p)];
-          b += cells[2 * (party * PIECES + p) + 1];
-        }
+        for (uint p = 0; p < PIECES; ++p) a += cells[2 * (party * PIECES + p)];
+        if (second)
+          for (uint p = 0; p < PIECES; ++p) b += cells[2 * (party * PIECES + p) + 1];
         controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared, gl_SemanticsAcquireRelease);
         [[unroll]] for (uint j = 0; j < 4; ++j) {
           score[j] = a[j];
@@ -72,11 +74,12 @@ void attend(uint layer, uint at, uint h, uint slot, uint end) {
       const float shrink = weight(top - most);
       total *= shrink;
       top = most;
-      [[unroll]] for (uint j = 0; j < FLIGHT; ++j) {
-        const float w = base + j * TEAMS + party < end ? weight(score[j] - top) : 0.0;
-        total += w;
-        if (piece == 0) weights[j * TEAMS + party] = w;
-      }
+      [[unroll]] for (uint j = 0; j < FLIGHT; ++j)
+        if (base + j * TEAMS < end) {
+          const float w = base + j * TEAMS + party < end ? weight(score[j] - top) : 0.0;
+          total += w;
+          if (piece == 0) weights[j * TEAMS + party] = w;
+        }
       if (piece == 0) shrinks[party] = shrink;
     }
     barrier();
@@ -84,13 +87,14 @@ void attend(uint layer, uint at, uint h, uint slot, uint end) {
       const float shrink = shrinks[party];
       sum.lo *= shrink;
       sum.hi *= shrink;
-      [[unroll]] for (uint j = 0; j < FLIGHT; ++j) {
-        const float w = weights[j * TEAMS + party];
-        eight x = numbers(held[j]);
-        if (base + j * TEAMS + party + 1 == end) x = own_piece(2 * D + 8 * piece);
-        sum.lo = fma(vec4(w), x.lo, sum.lo);
-        sum.hi = fma(vec4(w), x.hi, sum.hi);
-      }
+      [[unroll]] for (uint j = 0; j < FLIGHT; ++j)
+        if (base + j * TEAMS < end) {
+          const float w = weights[j * TEAMS + party];
+          eight x = numbers(held[j]);
+          if (base + j * TEAMS + party + 1 == end) x = own_piece(2 * D + 8 * piece);
+          sum.lo = fma(vec4(w), x.lo, sum.lo);
+          sum.hi = fma(vec4(w), x.hi, sum.hi);
+        }
     }
     if (base + CHUNK < end) barrier();
   }

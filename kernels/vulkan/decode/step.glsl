@@ -39,10 +39,11 @@ shared uint64_t fields[LAYERS * FIELDS];
 shared vec4 row[C / 4];                                         // the residual row
 shared vec4 first_halves[HIDDEN / 8], last_halves[HIDDEN / 8];  // of each eight elements of what is multiplied
 shared float split_sums[SUBGROUPS];
+shared vec2 moments;  // of the row: mean, and 1 / standard deviation
 
 uint t, lane, team, group;
 uint tag;                      // of this run's words
-float gain[OWN], shift[OWN];   // of the next norm
+uint gain[OWN], shift[OWN];    // of the next norm, in bf16: numbers would have to be waited for
 
 // A word is an element and a tag in its low half.
 void pass_on(uint at, float x) { atomicStore(u32_ref(words).at[at], bf16_bits(x) << 16 | tag, gl_ScopeDevice, 0, 0); }
@@ -91,30 +92,35 @@ void gather_hidden(uint at) {
 void fetch_norm(uint64_t weight, uint64_t bias) {
   [[unroll]] for (uint j = 0; j < OWN; ++j) {
     const uint i = min(j * WG + t, C - 1);
-    gain[j] = load(weight, i, BF16);
-    shift[j] = load(bias, i, BF16);
+    gain[j] = uint(u16_ref(weight).at[i]);
+    shift[j] = uint(u16_ref(bias).at[i]);
   }
 }
-// Normalises the row. Every subgroup computes its moments, as norm.comp does.
+// Normalises the row. One subgroup computes its moments, as those of norm.comp do: if all did, reads of shared memory would take as long as a product.
 void normalise() {
-  vec4 held[HOLD];
-  float sum = 0.0, squares = 0.0;
-  [[unroll]] for (uint h = 0; h < HOLD; ++h) {
-    const uint b = h * SUBGROUP + lane;
-    held[h] = b < C / 4 ? row[b] : vec4(0.0);
-    sum += (held[h].x + held[h].y) + (held[h].z + held[h].w);
+  if (team == 0) {
+    vec4 held[HOLD];
+    float sum = 0.0, squares = 0.0;
+    [[unroll]] for (uint h = 0; h < HOLD; ++h) {
+      const uint b = h * SUBGROUP + lane;
+      held[h] = b < C / 4 ? row[b] : vec4(0.0);
+      sum += (held[h].x + held[h].y) + (held[h].z + held[h].w);
+    }
+    const float mean = subgroupAdd(sum) / float(C);
+    [[unroll]] for (uint h = 0; h < HOLD; ++h) {
+      const vec4 d = held[h] - mean;
+      if (h * SUBGROUP + lane < C / 4) squares += (d.x * d.x + d.y * d.y) + (d.z * d.z + d.w * d.w);
+    }
+    const float rstd = 1.0 / sqrt(subgroupAdd(squares) / float(C) + epsilon);
+    if (lane == 0) moments = vec2(mean, rstd);
   }
-  const float mean = subgroupAdd(sum) / float(C);
-  [[unroll]] for (uint h = 0; h < HOLD; ++h) {
-    const vec4 d = held[h] - mean;
-    if (h * SUBGROUP + lane < C / 4) squares += (d.x * d.x + d.y * d.y) + (d.z * d.z + d.w * d.w);
-  }
-  const float rstd = 1.0 / sqrt(subgroupAdd(squares) / float(C) + epsilon);
+  barrier();
+  const float mean = moments.x, rstd = moments.y;
   [[unroll]] for (uint j = 0; j < OWN; ++j) {
     const uint i = j * WG + t;
     if (i < C) {
-      float r = (row[i / 4][i % 4] - mean) * rstd * gain[j];
-      r += shift[j];
+      float r = (row[i / 4][i % 4] - mean) * rstd * bf16_value(gain[j]);
+      r += bf16_value(shift[j]);
       put_half(i, rounded(r, BF16));
     }
   }
@@ -146,8 +152,8 @@ float product_of(eight x, eight w) {
     if (k < (end)) sum += product_of(eight(first_halves[k / 8], last_halves[k / 8]), numbers(held[d])); \
   }
 // A sum with its bias, rounded after each step as separate ops are.
-float with_bias(float sum, float bias) {
-  precise const float y = rounded(sum, BF16) + bias;
+float with_bias(float sum, uint bias) {
+  precise const float y = rounded(sum, BF16) + bf16_value(bias);
   return rounded(y, BF16);
 }
 float with_residual(float y, uint line) {

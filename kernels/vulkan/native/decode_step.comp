@@ -13,7 +13,7 @@
 #include "decode/attend.glsl"
 
 uvec4 held_qkv[TURNS], held_projection[TURNS], held_up[TURNS], held_down[LONG_TURNS];
-float qkv_bias, projection_bias, up_bias, down_bias;
+uint qkv_bias, projection_bias, up_bias, down_bias;  // in bf16
 
 // The subgroup's line of round r among the lines that the workgroup has; of the last product, SPLIT subgroups have a line.
 uint line_of(uint lines, uint r) { return group * lines + r * SUBGROUPS + team; }
@@ -23,7 +23,7 @@ bool has_line(uint lines, uint all, uint r) { return r * SUBGROUPS + team < line
   {                                                                                                           \
     const bool there = has_line(lines, all, r);                                                               \
     FETCH(held, TURNS, there, fields[(layer) * FIELDS + field], line_of(lines, r), C, 0, C)                   \
-    bias = there ? load(fields[(layer) * FIELDS + field + 1], line_of(lines, r), BF16) : 0.0;                 \
+    bias = there ? uint(u16_ref(fields[(layer) * FIELDS + field + 1]).at[line_of(lines, r)]) : 0;             \
   }
 // Multiplies the lines; statement(line, y) takes the sum with its bias.
 #define MULTIPLY(held, bias, layer, field, lines, all, statement)                                             \
@@ -46,7 +46,7 @@ bool has_line(uint lines, uint all, uint r) { return r * SUBGROUPS + team < line
     const bool there = HAS_DOWN_LINE(r);                                                                      \
     const uint begin = team % SPLIT * PART;                                                                   \
     FETCH(held_down, LONG_TURNS, there, fields[(layer) * FIELDS + DOWN], DOWN_LINE(r), HIDDEN, begin, min(HIDDEN, begin + PART)) \
-    down_bias = there ? load(fields[(layer) * FIELDS + DOWN + 1], DOWN_LINE(r), BF16) : 0.0;                  \
+    down_bias = there ? uint(u16_ref(fields[(layer) * FIELDS + DOWN + 1]).at[DOWN_LINE(r)]) : 0;              \
   }
 void multiply_down(uint layer, uint at) {
   [[dont_unroll]] for (uint r = 0; r * SUBGROUPS < C_LINES * SPLIT; ++r) {
