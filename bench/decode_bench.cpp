@@ -60,7 +60,8 @@ int main(int argc, char** argv) {
   if (argc < 4)
     return std::fprintf(stderr,
                         "usage: bench_decode SIZE SLOTS CACHED [RUNS] [--prompt N] [--weights FORMAT] [--a8] [--batch-invariant] "
-                        "[--threads N] [--ask] [--profile] [--no-early-start] [--no-joins] [--no-halves] [--no-whole-step] [--one-workgroup] [--readback] "
+                        "[--threads N] [--ask] [--profile] [--no-early-start] [--no-joins] [--no-halves] [--no-whole-step] "
+                        "[--one-workgroup] [--readback] "
                         "[--calibration FOLDER]\n"),
            2;
   iso::model::gpt size;

@@ -22,7 +22,8 @@ device<here> open_with(int workgroups) {
 }
 vulkan::session<here> load(const device<here>& on, const model::gpt& g, int slots, int rows, bool invariant = false) {
   std::vector<owned_plan> plans;
-  plans.push_back({"decode", *plan_inference<here>(model::gpt_cached_logits_of{g, slots, rows, 0}, 0, true, false, nullptr, nullptr, invariant)});
+  plans.push_back(
+      {"decode", *plan_inference<here>(model::gpt_cached_logits_of{g, slots, rows, 0}, 0, true, false, nullptr, nullptr, invariant)});
   auto s = on.load(std::move(plans));
   EXPECT_TRUE(s.ok()) << (s ? std::string() : s.error().line());
   return *std::move(s);

@@ -39,14 +39,16 @@ class decode_whole_step {
     const attention_cached_push& a = layers_[0].attention;
     std::vector<std::uint64_t> table;
     for (const layer& l : layers_)
-      for (const std::uint64_t at : {l.qkv.c, bias_of_norm(l.qkv), l.qkv.b, l.qkv_bias, l.attention.keys, l.attention.values, l.projection.b,
-                                     l.projection_bias, l.up.c, bias_of_norm(l.up), l.up.b, l.up_bias, l.down.b, l.down_bias})
+      for (const std::uint64_t at :
+           {l.qkv.c, bias_of_norm(l.qkv), l.qkv.b, l.qkv_bias, l.attention.keys, l.attention.values, l.projection.b, l.projection_bias,
+            l.up.c, bias_of_norm(l.up), l.up.b, l.up_bias, l.down.b, l.down_bias})
         table.push_back(at);
     decode_step_push push;
     push.layers = r.keep(std::span<const std::uint64_t>(table));
     push.words = words;
     push.runs = words + std::uint64_t(words_bytes() - 4 * std::int64_t(device_.step_workgroups));
-    push.x = layers_[0].qkv.a, push.norm_weight = head_.c, push.norm_bias = bias_of_norm(head_), push.table = head_.b, push.logits = head_.y;
+    push.x = layers_[0].qkv.a, push.norm_weight = head_.c, push.norm_bias = bias_of_norm(head_), push.table = head_.b,
+    push.logits = head_.y;
     push.sequence = a.sequence, push.position = a.position;
     push.V = head_.N, push.B = a.B, push.T = a.T, push.scale = a.scale, push.epsilon = epsilon_;
 
@@ -83,9 +85,9 @@ class decode_whole_step {
   };
   static constexpr std::size_t body = 28;  // the first constant of a product's body
   static constexpr std::uint32_t bf16 = std::uint32_t(dtype::bf16), product = 24;
-  static constexpr std::int64_t readers = 256;       // invocations that read keys, and as many values
-  static constexpr std::uint32_t most_held = 4;      // pieces of a line of each product that an invocation holds in registers
-  static constexpr std::uint32_t subgroups = 24;     // of a workgroup: as many lines as it has of the largest product of GPT-2 124M
+  static constexpr std::int64_t readers = 256;    // invocations that read keys, and as many values
+  static constexpr std::uint32_t most_held = 4;   // pieces of a line of each product that an invocation holds in registers
+  static constexpr std::uint32_t subgroups = 24;  // of a workgroup: as many lines as it has of the largest product of GPT-2 124M
   const std::vector<dispatch>& all_;
   const device_limits& device_;
   std::vector<layer> layers_;
@@ -166,7 +168,8 @@ class decode_whole_step {
                          l.projection.a == a.y && l.up.a == l.projection.y && l.down.a == l.up.y;
     const auto is = [&](std::size_t id, std::uint32_t value) { return constant(attend, id) == value; };
     const bool attends = is(0, std::uint32_t(readers)) && is(2, bf16) && is(3, bf16) && is(4, C / std::max(a.H, 1u)) && is(5, 1) &&
-                         is(7, 8) && is(8, 1) && is(9, 0) && is(10, 1) && a.N == 1 && a.H == a.G && C % std::max(a.H, 1u) == 0 && a.window == 0;
+                         is(7, 8) && is(8, 1) && is(9, 0) && is(10, 1) && a.N == 1 && a.H == a.G && C % std::max(a.H, 1u) == 0 &&
+                         a.window == 0;
     const bool biased = l.qkv_bias != 0 && l.projection_bias != 0 && l.up_bias != 0 && l.down_bias != 0;
     if (!sizes || !follows || !attends || !biased || constant(all_[i + 2], 22) != 1) return {};
     split_ = constant(all_[i + 4], 22);
@@ -193,10 +196,10 @@ class decode_whole_step {
            a.position == b.position && a.scale == b.scale;
   }
   bool fits() const {
-    const std::uint32_t c = std::uint32_t(C()), h = std::uint32_t(hidden()), pieces = c / layers_[0].attention.H / 8, step = 8 * device_.subgroup,
-                        n = invocations(), teams = n / device_.subgroup;
-    const bool divides = c % 8 == 0 && h % 8 == 0 && c <= h && pieces > 0 && std::has_single_bit(pieces) && device_.subgroup % pieces == 0 &&
-                         teams % split_ == 0 && n % device_.subgroup == 0;
+    const std::uint32_t c = std::uint32_t(C()), h = std::uint32_t(hidden()), pieces = c / layers_[0].attention.H / 8,
+                        step = 8 * device_.subgroup, n = invocations(), teams = n / device_.subgroup;
+    const bool divides = c % 8 == 0 && h % 8 == 0 && c <= h && pieces > 0 && std::has_single_bit(pieces) &&
+                         device_.subgroup % pieces == 0 && teams % split_ == 0 && n % device_.subgroup == 0;
     const std::int64_t shared = 4 * c + 4 * h + 4 * teams + std::int64_t(8 * 14 * layers_.size()) + 12 * 8 * pieces + 36 * readers +
                                 12 * readers / std::max(pieces, 1u);
     return divides && n <= device_.invocations && shared <= device_.shared_bytes && (c + step - 1) / step <= most_held &&

@@ -34,9 +34,9 @@ struct device_limits {
   std::uint32_t shared_bytes = 32768;                                    // of a workgroup
   std::uint32_t invocations = 1024;                                      // most per workgroup
   std::uint32_t multiprocessors = 64;                                    // number of multiprocessors; 64 if the device does not report it
-  std::uint32_t step_workgroups = 0;                                     // of a whole step of decoding, all of which run at once; 0: not known to
-  bool float16 = false;                                                  // f16 arithmetic
-  bool matrix2 = false;                                                  // VK_NV_cooperative_matrix2 at workgroup scope
+  std::uint32_t step_workgroups = 0;  // of a whole step of decoding, all of which run at once; 0: not known to
+  bool float16 = false;               // f16 arithmetic
+  bool matrix2 = false;               // VK_NV_cooperative_matrix2 at workgroup scope
   std::vector<matrix_shape> matrices;
   kernel_switches switches;
   std::string distrusted;  // why the self-test disabled the matrix units; empty: it did not
