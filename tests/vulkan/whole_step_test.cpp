@@ -15,7 +15,8 @@ constexpr model::gpt size{.layers = 2, .heads = 2, .width = 128, .vocab = 65, .c
 using here = target<backend::vulkan, precision::bf16, kernels::portable>;
 
 device<here> open_with(int workgroups) {
-  auto o = vulkan_test::test_options();
+  vulkan::options o;
+  o.timeout_seconds = vulkan_test::test_options().timeout_seconds;
   o.diagnose.step_workgroups = workgroups;
   o.diagnose.no_self_test = true;
   return *isotope_test::there(device<here>::open(o));
@@ -34,6 +35,7 @@ std::ptrdiff_t count(const vulkan::session<here>& s, std::string_view name) {
 
 TEST(whole_step, takes_the_place_of_the_dispatches_of_all_layers) {
   const auto on = open_with(1);
+  if (on.limits().invocations < 512) GTEST_SKIP() << "half of 512 invocations read keys, half values";
   const auto s = load(on, size, 3, 1);
   EXPECT_EQ(count(s, "decode_step"), 1);
   EXPECT_EQ(s.launches().size(), 5u) << "two embeddings, their sum, the step and the copy of the logits";
@@ -43,15 +45,15 @@ TEST(whole_step, takes_the_place_of_the_dispatches_of_all_layers) {
   EXPECT_EQ(d.count.x, 1u);
   EXPECT_EQ(d.writes.size(), 2u + 2u * size.layers) << "what workgroups pass on, the logits, and the caches";
 }
-TEST(whole_step, is_left_out_for_several_rows_and_other_orders_of_sums_and_where_workgroups_may_wait_for_ever) {
+TEST(whole_step, is_left_out_for_several_rows_and_other_orders_of_sums_and_heads) {
   const auto on = open_with(1);
-  EXPECT_EQ(count(load(on, size, 3, 3), "decode_step"), 0);
-  EXPECT_EQ(count(load(on, size, 1, 1, true), "decode_step"), 0) << "rows of any batch have the same bits";
+  constexpr model::gpt small{.layers = 1, .heads = 2, .width = 128, .vocab = 65, .context = 40};
+  EXPECT_EQ(count(load(on, small, 3, 3), "decode_step"), 0);
+  EXPECT_EQ(count(load(on, small, 1, 1, true), "decode_step"), 0) << "rows of any batch have the same bits";
   EXPECT_EQ(count(load(on, {.layers = 1, .heads = 2, .width = 24, .vocab = 65, .context = 40}, 1, 1), "decode_step"), 0) << "heads of 12";
-  EXPECT_EQ(count(load(open_with(0), size, 1, 1), "decode_step"), 0);
 }
 
-/// Logits of tokens at several positions of two slots, in two plans that share the caches.
+/// Logits of tokens at several positions of two slots.
 std::vector<std::uint16_t> logits_of(const device<here>& on) {
   auto s = load(on, size, 2, 1);
   s.initialize(3);

@@ -98,7 +98,9 @@ class decode_whole_step {
 
   std::int64_t C() const { return layers_[0].qkv.K; }
   std::int64_t hidden() const { return layers_[0].up.N; }
-  std::uint32_t invocations() const { return std::max(subgroups * device_.subgroup, std::uint32_t(2 * readers)); }
+  std::uint32_t invocations() const {
+    return std::max(std::min(subgroups, device_.invocations / device_.subgroup / 4 * 4) * device_.subgroup, std::uint32_t(2 * readers));
+  }
   static std::uint64_t bias_of_norm(const matmul_push& p) { return p.a_outer | std::uint64_t(p.a_inner) << 32; }
 
   static std::uint32_t constant(const dispatch& d, std::size_t id) {
