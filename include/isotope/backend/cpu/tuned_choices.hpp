@@ -72,7 +72,8 @@ template <class Level> class variant_timer {
         if (auto s = bound(std::int32_t(k), how); !s.considered.empty()) all.push_back(std::move(s));
     return all;
   }
-  result<void> compile(const std::vector<timed_step>&) const { return {}; }
+  result<void> compile(const std::vector<timed_step>&, std::span<const timed_step>) const { return {}; }
+  result<void> ready(const std::vector<timed_step>&) const { return {}; }
   result<arena> allocate(std::int64_t bytes) const { return arena::allocate(bytes); }
   result<void> clear(arena& m, std::int64_t at, std::int64_t bytes) const {
     std::memset(m.mapped() + at, 0, std::size_t(bytes));
