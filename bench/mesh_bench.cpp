@@ -1,7 +1,7 @@
 /// bench_mesh SIZE BATCH LENGTH DATA TENSOR [STEPS] [--zero] [--bucket MIB] [--reduced accumulation] [--apart] [--in-order] [--sums-late]
 /// [--communicator nccl|direct] [--blocks N]: training
 /// steps of a GPT on DATA x TENSOR devices of this machine, of the backend of this build, BATCH rows of LENGTH random tokens for each data index: median
-/// milliseconds, tokens per second of all, and memory of a device: what is planned, that with what was taken before, and what is in use at the end.
+/// milliseconds, tokens per second of all, and memory of a device: what is planned, that with what was in use before the session opened, and what is in use at the end.
 /// --apart: the devices train at the same time and exchange nothing. --in-order, on cuda: exchanges run beside nothing. --sums-late: work that could run while a tensor group adds up stays where it was traced (training_options::overlap).
 /// On cpu, the devices are threads; on cuda they are GPUs, which communicate by NCCL (set NCCL_NVLS_ENABLE=0, NCCL_ALGO and NCCL_PROTO) or, with direct, by kernels
 /// that use each other's memory, of at most N blocks.
@@ -123,7 +123,7 @@ int run(const asked& a, const iso::dynamic_plan& plan, Groups& groups, const Ope
       a.length, mesh.data, mesh.tensor, a.options.zero, a.direct ? " direct" : "", median, ms[0],
       double(a.batch) * a.length * mesh.data / median * 1e3, loss, gibibytes(memory.planned));
   if (memory.taken > 0)
-    std::printf("  %.2f GiB with what was taken before, %.2f in use at the end\n", gibibytes(memory.planned + memory.taken),
+    std::printf("  %.2f GiB with what was in use before, %.2f in use at the end\n", gibibytes(memory.planned + memory.taken),
                 gibibytes(memory.in_use));
   for (std::size_t r = 0; r < times.size() && a.apart; ++r)
     std::printf("  device %d by itself: %.3f ms/step (least %.3f)\n", int(r), times[r][times[r].size() / 2], times[r][0]);

@@ -250,8 +250,7 @@ int main(int argc, char** argv) {
   std::int64_t rows = 4096;
   int random = 50, threads = 0;
   double span = 0.05;
-  bool every = false, attention = false, step = false, gpt2 = true;
-  bool every = false, attention = false, step = false, calibrates = false;
+  bool every = false, attention = false, step = false, gpt2 = true, calibrates = false;
   int loads = 1;
   options o = bench::options_of_environment<options>();
   for (int i = 1; i < argc; ++i) {

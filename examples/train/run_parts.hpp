@@ -176,11 +176,11 @@ template <class Session> std::string trained_of(const Session& session, const su
   return isotope::train::scaled(double(numbers)) + " in adapters of rank " + std::to_string(model.adapters.rank) + ", ";
 }
 
-/// The memory that a session plans, and where the device says what was taken before it, what both are together.
+/// The memory that a session plans, and where the device says what was in use before the session opened, what both are together.
 template <class Session> std::string memory_text(const Session& s) {
   const auto mib = [](std::int64_t bytes) { return isotope::train::fixed(double(bytes) / (1 << 20), 1) + " MiB "; };
   return mib(s.planned_bytes()) + "planned" +
-         (s.taken_bytes() > 0 ? ", " + mib(s.planned_bytes() + s.taken_bytes()) + "with what was taken before" : "");
+         (s.taken_bytes() > 0 ? ", " + mib(s.planned_bytes() + s.taken_bytes()) + "with what was in use before" : "");
 }
 
 /// @param trained  what is trained of the model, with a comma and a space; empty: all

@@ -44,7 +44,7 @@ def test_planned_bytes_are_what_is_measured(f):
     run = f.run("train", "--size", "char-gpt-cpu", "--text", "text", "--steps", "1", "--batch", "2", "--json", "out.jsonl").succeeded()
     done = events(f, "out.jsonl")[-1]
     assert abs(done["planned_bytes"] / done["measured_bytes"] - 1) <= 0.05, done
-    planned, whole = re.search(r"([\d.]+) MiB planned(?:, ([\d.]+) MiB with what was taken before)?\n", run.out).groups()
+    planned, whole = re.search(r"([\d.]+) MiB planned(?:, ([\d.]+) MiB with what was in use before)?\n", run.out).groups()
     assert abs(float(planned) - done["planned_bytes"] / 2**20) <= 0.1, run.out
     assert whole is None or float(whole) > float(planned), run.out
 

@@ -1,4 +1,4 @@
-// What workgroups of native/decode_step.comp have in common: sizes, shared memory, words that are passed on, and products. Mirrors decode_step.hpp.
+// What workgroups of native/decode_step.comp have in common: sizes, shared memory, words that are passed on, and products. Mirrors decode/whole_step.hpp.
 layout(constant_id = 2) const uint C = 64;       // width
 layout(constant_id = 3) const uint HIDDEN = 64;  // of the MLP
 layout(constant_id = 4) const uint HEADS = 1;

@@ -200,10 +200,10 @@ class decode_whole_step {
   bool fits() const {
     const std::uint32_t c = std::uint32_t(C()), h = std::uint32_t(hidden()), pieces = c / layers_[0].attention.H / 8,
                         step = 8 * device_.subgroup, n = invocations(), teams = n / device_.subgroup;
-    const bool divides = c % 8 == 0 && h % 8 == 0 && c <= h && pieces > 0 && std::has_single_bit(pieces) &&
+    const bool divides = c % 8 == 0 && h % 8 == 0 && c <= h && pieces >= 8 && std::has_single_bit(pieces) &&
                          device_.subgroup % pieces == 0 && teams % split_ == 0 && n % device_.subgroup == 0;
     const std::int64_t shared = 4 * c + 4 * h + 4 * teams + std::int64_t(8 * 14 * layers_.size()) + 12 * 8 * pieces + 36 * readers +
-                                12 * readers / std::max(pieces, 1u);
+                                12 * readers / std::max(pieces, 1u) + 8;
     return divides && n <= device_.invocations && shared <= device_.shared_bytes && (c + step - 1) / step <= most_held &&
            (h + split_ * step - 1) / (split_ * step) <= most_held;
   }

@@ -3,7 +3,7 @@
 // A step of decoding of one row through all layers of a GPT in one dispatch, in bf16: the barriers of separate dispatches, five a layer, take longer than the bytes of
 // the weights. Workgroups stay on their multiprocessors and pass rows on in memory: an element and the number of the run are one word of 32 bits, so who has read
 // the word needs no other signal, and no fence. A workgroup reads the weights of its next products before it waits. All workgroups must run at the same time, which
-// Vulkan does not promise: decode_step.hpp asks for a device that is known to.
+// Vulkan does not promise: device_limits::step_workgroups says on which devices it is taken for granted.
 // Sums have the order of matmul_rows.comp and attention_cached.comp, so the logits have the bits of separate dispatches.
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_shader_subgroup_vote : require

@@ -110,7 +110,10 @@ class program {
     if (wanted_ != nullptr) said.wanted = wanted_->wanted;
     if (!remembered_.empty() && !late(step)) said.remembered = remembered_[step];
     launch l = b.args;
-    return choose_variant(l, b.consider, said);
+    auto all = choose_variant(l, b.consider, said);
+    if (wanted_ == nullptr && !late(step))  // the choice was made when the plan was bound, by the rates of that time
+      for (std::size_t k = 0; k < all.size(); ++k) all[k].chosen = int(k) == b.args.variant;
+    return all;
   }
   const view& operand(std::size_t k) const { return views_[k]; }
   bool dynamic() const { return late_.any(); }

@@ -1,6 +1,7 @@
 #pragma once
 /// A file that remembers which variant of a kernel was chosen for a step, so that the choice, which is made by timing, is made once: with the same file, the
 /// same variants run and give the same bits. Any backend may keep such a file.
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -62,7 +63,8 @@ class choice_file {
     std::error_code none;
     const std::filesystem::path path(path_);
     if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), none);
-    const std::string beside = path_ + "." + std::to_string(getpid()) + ".tmp";
+    static std::atomic<unsigned> saves = 0;  // devices of one process may save at once
+    const std::string beside = path_ + "." + std::to_string(getpid()) + "." + std::to_string(++saves) + ".tmp";
     {
       std::ofstream out(beside, std::ios::trunc);
       const std::string all = text();

@@ -34,7 +34,7 @@ struct device_limits {
   std::uint32_t shared_bytes = 32768;                                    // of a workgroup
   std::uint32_t invocations = 1024;                                      // most per workgroup
   std::uint32_t multiprocessors = 64;                                    // number of multiprocessors; 64 if the device does not report it
-  std::uint32_t step_workgroups = 0;  // of a whole step of decoding, all of which run at once; 0: not known to
+  std::uint32_t step_workgroups = 0;  // of a whole step of decoding, which wait for each other; 0: the device may not run as many at once
   bool float16 = false;               // f16 arithmetic
   bool matrix2 = false;               // VK_NV_cooperative_matrix2 at workgroup scope
   std::vector<matrix_shape> matrices;
