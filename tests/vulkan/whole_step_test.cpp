@@ -63,7 +63,8 @@ std::vector<std::uint16_t> logits_of(const device<here>& on) {
     token[0] = (7 * at + 13 * slot) % size.vocab, sequence[0] = slot, position[0] = at;
     EXPECT_TRUE(s.set<std::int32_t>("tokens", token) && s.set<std::int32_t>("sequence", sequence) &&
                 s.set<std::int32_t>("position", position) && s.run_plan(0));
-    for (const auto x : *s.output<precision::bf16::storage>("output", 0)) all.push_back(std::bit_cast<std::uint16_t>(x));
+    const auto logits = s.output<precision::bf16::storage>("output", 0);
+    for (const auto x : *logits) all.push_back(std::bit_cast<std::uint16_t>(x));
   };
   for (int at = 0; at < 4; ++at) run(1, at);
   run(-1, 5);  // an idle row
