@@ -68,20 +68,20 @@ class text_table {
     std::optional<text_job>& job = slots_[slot];
     if (!job) return false;
     ++counts_.generated_tokens;
+    if (piece.last()) count(-1);  // first, so that a client that has its end does not find itself among the running ones
     if (piece.end == text_end::failed) job->failed(*piece.wrong);
     else job->piece(piece);
     if (!piece.last()) return true;
     job.reset();
-    count(-1);
     return false;
   }
   /// Answers all texts with this failure, and refuses what comes.
   void fail_all(const failure& f) {
     const std::lock_guard lock(mutex_);
     cause_ = f;
+    count(-live_);
     for (auto& job : slots_)
       if (job) job->failed(f), job.reset();
-    count(-live_);
     for (text_job& job : waiting_.close_and_take()) --counts_.waiting, job.failed(f);
   }
 
