@@ -1,7 +1,5 @@
 #pragma once
 /// Times the variants of kernels on the threads of a device, and keeps the fastest in a file.
-#include <time.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -90,10 +88,10 @@ template <class Level> class variant_timer {
   result<run> prepare(const std::vector<timed_step>& all, int times) const { return run{all, times}; }
   result<double> seconds(const run& r) const {
     const float_environment mode(pool_ == nullptr ? subnormals::keep : pool_->denormals());
-    const double start = now();
+    const double start = monotonic_seconds();
     for (int k = 0; k < r.times; ++k)
       for (const timed_step& s : r.all) s.run(s.given);
-    return (now() - start) / r.times;
+    return (monotonic_seconds() - start) / r.times;
   }
 
  private:
@@ -117,11 +115,6 @@ template <class Level> class variant_timer {
     std::int64_t scratch_bytes;
   };
 
-  static double now() {
-    timespec t{};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-  }
   std::uint64_t address(value_kind region, std::int64_t at) const {
     return std::uint64_t(reinterpret_cast<std::uintptr_t>(p_.base[std::size_t(region)])) + std::uint64_t(at);
   }

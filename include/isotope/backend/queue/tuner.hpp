@@ -40,6 +40,13 @@ concept VariantTimer = requires(T& t, const step_recording& how, const std::vect
   { t.seconds(run) } -> std::same_as<result<double>>;
 };
 
+/// Seconds of a clock of the host that nobody sets. Without <chrono>, which programs for the processor would parse for nothing else.
+inline double monotonic_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+}
+
 /// One variant of a choice that is being made.
 struct timed_variant {
   std::string name;
@@ -103,9 +110,9 @@ template <VariantTimer T> class tuner {
     if (missing.empty()) return false;
     bool any = false;
     const auto measured = [&]() -> result<void> {
-      const double began = now();
+      const double began = monotonic_seconds();
       if (auto r = reserve(missing, all); !r) return r;
-      spent_.preparing += now() - began;
+      spent_.preparing += monotonic_seconds() - began;
       for (choice& c : missing) {
         if (spent_.comparing + spent_.timing > most_seconds) break;
         auto chosen = fastest(c);
@@ -149,12 +156,6 @@ template <VariantTimer T> class tuner {
   std::optional<memory> store_;
   std::array<std::int64_t, operand_places::areas> first_{};  // of the areas in the store
   tuning_times spent_;
-
-  static double now() {
-    timespec t{};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-  }
 
   /// Whether the sizes of a step are the same in every run.
   bool steady(std::int32_t k) const {
@@ -287,9 +288,9 @@ template <VariantTimer T> class tuner {
 
   /// The name of the fastest variant; empty: none could be timed.
   result<std::string> fastest(choice& c) {
-    double began = now();
+    double began = monotonic_seconds();
     const auto took = [&](double& of) {
-      const double ended = now();
+      const double ended = monotonic_seconds();
       of += ended - std::exchange(began, ended);
     };
     for (const auto& all : c.recorded)
