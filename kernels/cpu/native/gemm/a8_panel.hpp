@@ -69,13 +69,6 @@ class a8_panel {
     __builtin_memcpy(&v, x, sizeof v);
     return v;
   }
-  /// v[i] = the 32-bit word at x.
-  ISOTOPE_INLINE static words broadcast(const std::int8_t* x) {
-    words w;
-    isa::broadcast_word(w, x);
-    return w;
-  }
-
   /// sum[r] = the products of codes of q8_0 of a record and those of rows r < Rows.
   template <int Rows>
   ISOTOPE_INLINE static void sum_bytes(const portable::a8_block* a, std::int64_t lda, const std::byte* codes, words (*sum)[2]) {
@@ -95,7 +88,9 @@ class a8_panel {
       words x[Rows];
 #pragma GCC unroll 2
       for (int r = 0; r < Rows; ++r) {
-        const words even = broadcast(a[r * lda].code + 8 * g), odd = broadcast(a[r * lda].code + 8 * g + 4);
+        words even, odd;
+        isa::broadcast_word(even, a[r * lda].code + 8 * g);
+        isa::broadcast_word(odd, a[r * lda].code + 8 * g + 4);
         x[r] = __builtin_shufflevector(even, odd, 0, 1, 2, 3, 12, 13, 14, 15);
       }
 #pragma GCC unroll 4
@@ -131,8 +126,11 @@ class a8_panel {
         const words w = load<words>(codes + 64 * i + 32 * v) ^ sign, low = w & mask, high = (w >> 4) & mask;
 #pragma GCC unroll 4
         for (int r = 0; r < Rows; ++r) {
-          products[r].add(low, broadcast(a[r * lda].code + 4 * i));
-          products[r].add(high, broadcast(a[r * lda].code + 4 * (4 + i)));
+          words x;
+          isa::broadcast_word(x, a[r * lda].code + 4 * i);
+          products[r].add(low, x);
+          isa::broadcast_word(x, a[r * lda].code + 4 * (4 + i));
+          products[r].add(high, x);
         }
       }
 #pragma GCC unroll 4
