@@ -136,11 +136,17 @@ struct watched : ledger {
     };
   }
 };
-std::shared_ptr<context> opened() {
-  auto c = context::open(vulkan_test::test_options());
-  EXPECT_TRUE(c.ok()) << (c ? std::string() : c.error().line());
-  return *c;
-}
+/// A device of its own, `c`, on which objects can have names.
+class vulkan_live_objects : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto opened = context::open(vulkan_test::test_options());
+    ASSERT_TRUE(opened.ok()) << opened.error().line();
+    c = *opened;
+    if (c->f().SetDebugUtilsObjectNameEXT == nullptr) GTEST_SKIP() << "needs VK_EXT_debug_utils, which the validation layer has";
+  }
+  std::shared_ptr<context> c;
+};
 /// Uses a buffer and a session: trains, evaluates, profiles and reads.
 void use(const device<f32>& d) {
   auto s = d.load(*plan_training<f32>(model::gpt_loss_of{tiny, 2, 8}), *plan_inference<f32>(model::gpt_loss_of{tiny, 2, 8}));
@@ -154,8 +160,7 @@ void use(const device<f32>& d) {
   EXPECT_TRUE(d.allocate<float>(100).ok());
 }
 
-TEST(vulkan_live_objects, end_with_the_session_that_made_them) {
-  auto c = opened();
+TEST_F(vulkan_live_objects, end_with_the_session_that_made_them) {
   watched w(*c);
   {
     const auto d = device<f32>::over(c, std::make_shared<pipelines>(c));
@@ -179,8 +184,7 @@ TEST(vulkan_live_objects, end_with_the_session_that_made_them) {
   for (const auto& text : c->messages().texts()) EXPECT_TRUE(vulkan_test::allowed(text)) << text;
 }
 
-TEST(vulkan_live_objects, of_sessions_that_threads_load_beside_each_other_are_those_of_one_and_end) {
-  auto c = opened();
+TEST_F(vulkan_live_objects, of_sessions_that_threads_load_beside_each_other_are_those_of_one_and_end) {
   watched w(*c);
   const auto pipelines_of = [&](int threads) {
     const auto made = std::make_shared<pipelines>(c);
@@ -209,8 +213,7 @@ TEST(vulkan_live_objects, of_sessions_that_threads_load_beside_each_other_are_th
   EXPECT_EQ(w.counts(), (std::map<VkObjectType, int>{}));
 }
 
-TEST(vulkan_live_objects, end_when_a_session_cannot_be_made) {
-  auto c = opened();
+TEST_F(vulkan_live_objects, end_when_a_session_cannot_be_made) {
   watched w(*c);
   {
     const auto d = device<f32>::over(c, std::make_shared<pipelines>(c));
@@ -228,8 +231,7 @@ TEST(vulkan_live_objects, end_when_a_session_cannot_be_made) {
   EXPECT_EQ(w.counts(), (std::map<VkObjectType, int>{}));
 }
 
-TEST(vulkan_live_objects, have_names_and_dispatches_have_labels) {
-  auto c = opened();
+TEST_F(vulkan_live_objects, have_names_and_dispatches_have_labels) {
   watched w(*c);
   use(device<f32>::over(c, std::make_shared<pipelines>(c)));
   EXPECT_EQ(w.unnamed, std::vector<std::string>{}) << "types of objects that were never named";
