@@ -87,10 +87,15 @@ TEST(cpu_autotune, calibrations_choose_among_variants_of_the_same_bits) {
   calibration slow_copies, slow_products;
   slow_copies.measured(quantity::stream_small, 1e6);
   slow_products.measured(quantity::product_large, 1e6);
-  for (const std::int64_t M : {2, 40}) {
+  int other = 0;  // sizes for which the two rates choose two variants
+  for (const std::int64_t M : {2, 8, 40, 100}) {
     const auto off = run(M, tuning::off, "", 1);
-    for (const calibration& c : {slow_copies, slow_products}) EXPECT_EQ(run(M, tuning::off, "", 6, c).y, off.y);
+    const auto copies = run(M, tuning::off, "", 6, slow_copies), products = run(M, tuning::off, "", 6, slow_products);
+    EXPECT_EQ(copies.y, off.y);
+    EXPECT_EQ(products.y, off.y);
+    other += copies.chosen != products.chosen;
   }
+  EXPECT_GT(other, 0) << "the rates choose nothing";
 }
 
 }  // namespace cpu_autotune_test
