@@ -5,6 +5,8 @@
 /// The processor's identity decides, not a measurement, since the two orders of addition have other bits, and a program should have the same ones in each run.
 #include <string_view>
 
+#include "vendor.hpp"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -25,10 +27,8 @@ struct pair_rate {
  private:
   static bool slow_here() {
 #if defined(__x86_64__)
-    unsigned a = 0, vendor[3] = {}, b = 0, c = 0, d = 0;
-    if (__get_cpuid(0, &a, &vendor[0], &vendor[2], &vendor[1]) == 0) return false;
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
-    return pairs_are_slow({reinterpret_cast<const char*>(vendor), sizeof vendor}, (d >> 23 & 1) != 0);
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && pairs_are_slow(vendor(), (d >> 23 & 1) != 0);
 #else
     return false;
 #endif
