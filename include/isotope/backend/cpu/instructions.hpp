@@ -44,6 +44,14 @@ template <class V> ISOTOPE_INLINE V fma_lanes(const V& a, const V& b, const V& c
   return a * b + c;
 #endif
 }
+/// The same into y, for vectors that builds without AVX, too, compile: g++ warns of those that functions return.
+template <class V> ISOTOPE_INLINE void fma_lanes(V& y, const V& a, const V& b, const V& c) {
+#if !defined(__AVX__) && !defined(__clang__)
+  y = a * b + c;
+#else
+  y = fma_lanes(a, b, c);
+#endif
+}
 
 // The functions from here to configure_tiles need config::has_bf16_pairs.
 /// sum[i] += a[i].low b[i].low + a[i].high b[i].high, where a and b are vectors of 32-bit words of two bf16.
@@ -228,13 +236,11 @@ template <class W, class Pairs> class byte_products {
     pairs_ += two;
 #endif
   }
-  ISOTOPE_INLINE W sum() const {
+  ISOTOPE_INLINE void sum(W& r) const {
 #if !defined(__AVX512VNNI__) && defined(__AVX2__)
-    W r;
     asm("vpmaddwd %2, %1, %0" : "=x"(r) : "x"(pairs_), "x"(Pairs{} + std::int16_t(1)));
-    return r;
 #else
-    return words_;
+    r = words_;
 #endif
   }
 

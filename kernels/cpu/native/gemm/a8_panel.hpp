@@ -36,8 +36,9 @@ class a8_panel {
 #pragma GCC unroll 4
         for (int r = 0; r < Rows; ++r)
           for (int v = 0; v < 2; ++v) {
-            const eight product = isa::fma_lanes(eight(__builtin_convertvector(sum[r][v], eight)), scale[v], zero[v]);
-            part[s][r][v] = isa::fma_lanes(product, a[r * lda + b].scale - eight{}, part[s][r][v]);
+            eight product;
+            isa::fma_lanes(product, eight(__builtin_convertvector(sum[r][v], eight)), scale[v], zero[v]);
+            isa::fma_lanes(part[s][r][v], product, eight(a[r * lda + b].scale - eight{}), part[s][r][v]);
           }
       }
       if (b % portable::a8_joined == portable::a8_joined - 1)
@@ -64,11 +65,6 @@ class a8_panel {
   using bytes __attribute__((vector_size(32))) = std::int8_t;
   using halves __attribute__((vector_size(16))) = std::uint16_t;
 
-  template <class V> ISOTOPE_INLINE static V load(const void* x) {
-    V v;
-    __builtin_memcpy(&v, x, sizeof v);
-    return v;
-  }
   /// sum[r] = the products of codes of q8_0 of a record and those of rows r < Rows.
   template <int Rows>
   ISOTOPE_INLINE static void sum_bytes(const portable::a8_block* a, std::int64_t lda, const std::byte* codes, words (*sum)[2]) {
@@ -77,11 +73,11 @@ class a8_panel {
     for (int g = 0; g < 4; ++g) {
       __builtin_prefetch(codes + 128 * g + ahead, 0, 3);
       __builtin_prefetch(codes + 128 * g + 64 + ahead, 0, 3);
-      const auto q0 = load<bytes>(codes + 128 * g), q1 = load<bytes>(codes + 128 * g + 32);
-      const auto q2 = load<bytes>(codes + 128 * g + 64), q3 = load<bytes>(codes + 128 * g + 96);
+      bytes q[4];
+      __builtin_memcpy(q, codes + 128 * g, sizeof q);
       pairs low01, high01, low23, high23;
-      isa::interleave_bytes(low01, high01, q0, q1);
-      isa::interleave_bytes(low23, high23, q2, q3);
+      isa::interleave_bytes(low01, high01, q[0], q[1]);
+      isa::interleave_bytes(low23, high23, q[2], q[3]);
       words w[4];
       isa::interleave_pairs(w[0], w[1], low01, low23);
       isa::interleave_pairs(w[2], w[3], high01, high23);
@@ -123,7 +119,10 @@ class a8_panel {
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) {
         if (v == 0) __builtin_prefetch(codes + 64 * i + ahead, 0, 3);
-        const words w = load<words>(codes + 64 * i + 32 * v) ^ sign, low = w & mask, high = (w >> 4) & mask;
+        words w;
+        __builtin_memcpy(&w, codes + 64 * i + 32 * v, sizeof w);
+        w ^= sign;
+        const words low = w & mask, high = (w >> 4) & mask;
 #pragma GCC unroll 4
         for (int r = 0; r < Rows; ++r) {
           words x;
@@ -134,7 +133,10 @@ class a8_panel {
         }
       }
 #pragma GCC unroll 4
-      for (int r = 0; r < Rows; ++r) sum[r][v] = products[r].sum() + a[r * lda].offset;
+      for (int r = 0; r < Rows; ++r) {
+        products[r].sum(sum[r][v]);
+        sum[r][v] += a[r * lda].offset;
+      }
     }
   }
 };
