@@ -4,8 +4,8 @@
 // positions that this launch does not append are in the caches long before. A stage has 4 positions for each group of LANES threads, 16 bytes of a key and a value for
 // each thread; the stages of a row and head go to the warps in turns. A group keeps its own maximum and sums, which are combined in a fixed order over the groups
 // of a warp, then the warps, so that a result depends on nothing but its own query, keys and values.
-#include "device/bulk.cuh"
 #include "device/early.cuh"
+#include "device/hopper.cuh"
 #include "rows/vectors.cuh"
 
 #include "cached.cuh"

@@ -178,7 +178,7 @@ template <int Warps> __device__ inline void attend_one(bool idle, const decode_k
   if (lane == 0) s.tops[warp] = {sums.top, sums.total};
   __syncthreads();
   send_sums<Warps>(s, rank);
-  wait_for_sent(shared_address(&s.summed));
+  wait_for_sent(shared_address(&s.summed), 0);
   if (t < decode_head) {
     float top = s.of[0].x;
 #pragma unroll

@@ -1,7 +1,7 @@
 #pragma once
 // Attention of up to eight rows by a cluster that has one head: each row has as many blocks as there are eighths for it, which divide its cached positions.
 #include "decode/attend.cuh"
-#include "decode/boxes.cuh"
+#include "decode/few.h"
 
 namespace isotope::cuda::gpu {
 
@@ -132,7 +132,7 @@ __device__ inline void attend_share(const decode_attention& a, decode_few_head<C
 template <int C>
 __device__ inline void combine_shares(const decode_attention& a, decode_few_head<C>& s, const decode_few_place& p, int rank) {
   send_sums<C / 64>(s, rank);
-  wait_for_sent(shared_address(&s.summed));
+  wait_for_sent(shared_address(&s.summed), 0);
   for (int i = int(threadIdx.x); i < a.rows.N * decode_head; i += int(blockDim.x)) {
     const int row = i / decode_head, column = i % decode_head, from = row * p.splits;
     float top = s.of[from].x;

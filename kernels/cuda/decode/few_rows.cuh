@@ -2,7 +2,7 @@
 // Halves of up to eight rows: the blocks of a cluster divide the columns of the rows, as in one_row.cuh, and pass on products with an eighth of the columns to the block
 // that finishes them. The products of all rows take the instructions of one: rows are those of the first operand of mma.sync, the numbers of bf16 in the upper eight rows,
 // what is left of them in the lower eight.
-#include "decode/boxes.cuh"
+#include "decode/few.h"
 #include "decode/row_sums.cuh"
 
 namespace isotope::cuda::gpu {

@@ -60,7 +60,7 @@ template <int C, int Rows, int Ranks> __device__ inline void logits_of_rows(cons
       send(&s.x.x[row][column], shared_address(&s.x.arrived), std::uint32_t(to), sum[0], sum[1]);
   }
   copy_async_wait<memory::stages - 1>();  // the weights of the norm
-  if constexpr (Ranks > 1) wait_for_sent(shared_address(&s.x.arrived));
+  if constexpr (Ranks > 1) wait_for_sent(shared_address(&s.x.arrived), 0);
   __syncthreads();
   const float2 moments = moments_of_rows(a.rows, s.x);
   for (int i = t; i < N * C / 8; i += decode_logits_threads) {

@@ -103,7 +103,7 @@ template <int C, int Lines> __device__ inline float product_of_line(const decode
     const float2 m = moments_of_columns(s.residual);
     if (lane < decode_ranks) send(&s.moments[rank].x, shared_address(&s.arrived), std::uint32_t(lane), m.x, m.y);
   }
-  wait_for_sent(shared_address(&s.prepared));
+  wait_for_sent(shared_address(&s.prepared), 0);
   float2 constant{0.0f, 0.0f};
   if (t < Lines) {
 #pragma unroll
@@ -112,7 +112,7 @@ template <int C, int Lines> __device__ inline float product_of_line(const decode
       constant.x += two[0], constant.y += two[2];
     }
   }
-  wait_for_sent(shared_address(&s.arrived));
+  wait_for_sent(shared_address(&s.arrived), 0);
   if (t >= Lines) return 0.0f;
   float mean = 0.0f, square = 0.0f, between = 0.0f, product = 0.0f;
 #pragma unroll

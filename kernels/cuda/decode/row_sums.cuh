@@ -2,8 +2,8 @@
 // The residual rows of a half: blocks of a cluster add up the parts that the launch before has written, an eighth of the columns each, and pass the sums to each
 // other. Then every warp has what it multiplies: normalised rows, rounded to bf16, as the first operand of mma.sync. A thread reads chunks of eight elements of rows and
 // of weights and passes them on as they are, as in matmul_rows_mma.cu.
-#include "decode/exchange.cuh"
 #include "decode/halves.h"
+#include "device/cluster.cuh"
 #include "device/early.cuh"
 #include "device/mma.cuh"
 #include "rows/teams.cuh"
@@ -182,12 +182,14 @@ __device__ inline float decode_gelu(float x) {
 }
 /// Waits for the copies of all threads of the block to shared memory.
 __device__ inline void wait_for_copies() {
-  asm volatile("cp.async.wait_all;\n" ::: "memory");
+  copy_async_wait_all();
   __syncthreads();
 }
 /// Arguments that are needed behind the wait come to the multiprocessor before it.
 __device__ inline void prefetch_arguments(const decode_rows& a, std::uint64_t to) {
+#if !defined(ISOTOPE_EMULATED_DEVICE)
   asm volatile("" ::"l"(to), "l"(a.from), "l"(a.x), "f"(a.epsilon), "r"(a.parts));
+#endif
 }
 
 }  // namespace isotope::cuda::gpu

@@ -106,9 +106,9 @@ template <int C> __device__ inline void add_parts(const decode_step& a, decode_s
     const std::uint16_t bits = bf16_bits(y);
     reinterpret_cast<std::uint16_t*>(s.x[0])[j] = bits;
     reinterpret_cast<std::uint16_t*>(s.x[1])[j] = bf16_bits(y - bf16_value(bits));
-    some_arrive(step_x, step_main + step_adders);
+    named_barrier_arrive(step_x, step_main + step_adders);
     warp_arrive(shared_address(&s.empty[slot]));
-    some_sync(step_all_adders, step_adders);
+    named_barrier(step_all_adders, step_adders);
     if (j < 32) {
       const float2 m = moments_of_columns(s.residual);
       if (lane < decode_ranks) send(&s.moments[half][rank].x, shared_address(&s.arrived[half]), std::uint32_t(lane), m.x, m.y);
@@ -175,7 +175,7 @@ __device__ inline void attention_step(const decode_step& a, decode_step_memory<C
   const float bias = finishes ? bf16_value(pointer<const std::uint16_t>(l.bias)[kind * C + head * decode_head + column]) : 0.0f;
   const float2 projection_bias = bias_of<C>(l.projection_bias, warp, rank, head);
   product::prepare(s, rank, parity);
-  some_sync(step_x, step_main + step_adders);
+  named_barrier(step_x, step_main + step_adders);
   product::multiply(s, rank);
   if (finishes) {
     const std::uint16_t bits = bf16_bits(product::finish(s, parity, a.rows.epsilon) + bias);
@@ -186,7 +186,7 @@ __device__ inline void attention_step(const decode_step& a, decode_step_memory<C
           bits;
   }
   barrier_wait(shared_address(&s.full[slot_cache]), parity);
-  some_sync(step_all_main, step_main);
+  named_barrier(step_all_main, step_main);
   {
     const int chunk = lane % 8 * 8, group = t / 8;
     const float4 low = *reinterpret_cast<const float4*>(&s.query[chunk]), high = *reinterpret_cast<const float4*>(&s.query[chunk + 4]);
@@ -208,7 +208,7 @@ __device__ inline void attention_step(const decode_step& a, decode_step_memory<C
     *reinterpret_cast<float2*>(&s.head.of_warp[warp][chunk + (lane & 16) / 4 + (lane & 8) / 4]) = pair;
     if (lane == 0) s.head.tops[warp] = {sums.top, sums.total};
   }
-  some_sync(step_all_main, step_main);
+  named_barrier(step_all_main, step_main);
   send_block_sums(s.head, rank);
   if (t < decode_head) {
     wait_for_sent(shared_address(&s.head.summed), parity);
@@ -227,7 +227,7 @@ __device__ inline void attention_step(const decode_step& a, decode_step_memory<C
     reinterpret_cast<std::uint16_t*>(s.y)[t] = bf16_bits(total == 0.0f ? 0.0f : y / total);
   }
   barrier_wait(shared_address(&s.full[slot_projection]), parity);
-  some_sync(step_all_main, step_main);
+  named_barrier(step_all_main, step_main);
   if (16 * warp < memory::own) {
     float sums[4];
     multiply_tile<decode_head / 32, 64, memory::box>(s.projection + 16 * 64 * warp, lane < 4 ? s.y : nullptr, sums);
@@ -249,11 +249,11 @@ __device__ inline void mlp_step(const decode_step& a, decode_step_memory<C>& s, 
   const float bias = finishes ? bf16_value(pointer<const std::uint16_t>(l.up_bias)[head * memory::hidden + t]) : 0.0f;
   const float2 down_bias = bias_of<C>(l.down_bias, warp, rank, head);
   product::prepare(s, rank, parity);
-  some_sync(step_x, step_main + step_adders);
+  named_barrier(step_x, step_main + step_adders);
   product::multiply(s, rank);
   if (finishes) reinterpret_cast<std::uint16_t*>(s.h())[t] = bf16_bits(decode_gelu(product::finish(s, parity, a.rows.epsilon) + bias));
   barrier_wait(shared_address(&s.full[slot_down]), parity);
-  some_sync(step_all_main, step_main);
+  named_barrier(step_all_main, step_main);
   if (part < 2) {
     constexpr int steps = memory::hidden / 64;
     float sums[4];
@@ -261,7 +261,7 @@ __device__ inline void mlp_step(const decode_step& a, decode_step_memory<C>& s, 
                                           lane < 4 ? s.h() + part * steps * 4 : nullptr, sums);
     float* second = s.second() + 16 * tile + lane / 4;
     if (part == 1 && lane % 4 == 0) second[0] = sums[0], second[8] = sums[2];
-    some_sync(step_pair + tile, 64);
+    named_barrier(step_pair + tile, 64);
     if (part == 0) {
       const float2 x = residual_of<C>(s, tile, head);
       pass_on<C>(a, tile, rank, head, 2 * i + 1, run, sums[0] + second[0] + (x.x + down_bias.x), sums[2] + second[8] + (x.y + down_bias.y));
@@ -286,7 +286,7 @@ template <int C> __device__ inline void logits_step(const decode_step& a, decode
     for (int i = 0; i < 8; ++i) y[i] = fmaf((s.row()[8 * t + i] - m.x) * m.y, g[i], b[i]);
     s.normalised()[t] = packed<bf16>(y);
   }
-  some_sync(step_all_main, step_main);
+  named_barrier(step_all_main, step_main);
   if (warp >= decode_step_tiles) return;
   constexpr int own = memory::own, box = 16 * memory::pitch;
 #pragma unroll 1

@@ -2,7 +2,7 @@
 // The shared memory of a block of native/decode_step_hopper.cu, and the first product of a half of a layer.
 #include "decode/attend.cuh"
 #include "decode/step.h"
-#include "decode/step_sync.cuh"
+#include "device/cluster.cuh"
 
 namespace isotope::cuda::gpu {
 

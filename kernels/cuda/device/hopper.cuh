@@ -1,10 +1,14 @@
 #pragma once
 // Instructions of sm_90a beside wgmma: barriers in shared memory that count arrivals and bytes, tensor copies into the shared memory of
 // one block or of all blocks of a cluster, and the division of registers between warpgroups. Addresses of shared memory are 32-bit, as
-// shared_address() returns them.
+// shared_address() returns them. The tests without a GPU define their own functions of the same names.
 #include "access.cuh"
 #include "hopper.h"
 #include "mma.cuh"
+
+#if defined(ISOTOPE_EMULATED_DEVICE)
+#include <emulated_hopper.h>
+#else
 
 namespace isotope::cuda::gpu {
 
@@ -44,9 +48,6 @@ __device__ inline void barrier_wait(std::uint32_t barrier, std::uint32_t parity)
       : "memory");
 }
 
-/// All threads of all blocks of the cluster meet; writes to shared memory before it are visible behind it.
-__device__ inline void cluster_sync() { asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;\n" ::: "memory"); }
-
 __device__ inline std::uint64_t generic_address(const tensor_map_bytes& map) { return reinterpret_cast<std::uint64_t>(&map); }
 __device__ inline void tensor_prefetch(const tensor_map_bytes& map) {
   asm volatile("prefetch.tensormap [%0];\n" ::"l"(generic_address(map)) : "memory");
@@ -59,7 +60,14 @@ __device__ inline void tensor_load(std::uint32_t to, const tensor_map_bytes& map
                "l"(generic_address(map)), "r"(column), "r"(row), "r"(barrier)
                : "memory");
 }
-/// The same into every block of the cluster whose bit of `ranks` is set, at the same offsets of data and barrier.
+/// The box at element (column, row, plane) of a tensor of three axes.
+__device__ inline void tensor_load(std::uint32_t to, const tensor_map_bytes& map, std::int32_t column, std::int32_t row, std::int32_t plane,
+                                   std::uint32_t barrier) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];\n" ::"r"(to),
+               "l"(generic_address(map)), "r"(column), "r"(row), "r"(plane), "r"(barrier)
+               : "memory");
+}
+/// The same of two axes into every block of the cluster whose bit of `ranks` is set, at the same offsets of data and barrier.
 __device__ inline void tensor_load_all(std::uint32_t to, const tensor_map_bytes& map, std::int32_t column, std::int32_t row,
                                        std::uint32_t barrier, std::uint16_t ranks) {
   asm volatile(
@@ -69,10 +77,31 @@ __device__ inline void tensor_load_all(std::uint32_t to, const tensor_map_bytes&
       : "memory");
 }
 
+/// Starts a copy of `bytes` adjacent bytes into shared memory, which count at `barrier`; addresses and bytes are multiples of 16.
+__device__ inline void bulk_load(std::uint32_t to, std::uint64_t from, std::uint32_t bytes, std::uint32_t barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];\n" ::"r"(to), "l"(from), "r"(bytes),
+               "r"(barrier)
+               : "memory");
+}
+
+__device__ inline void bulk_load(void* to, std::uint64_t from, std::uint32_t bytes, std::uint32_t barrier) {
+  bulk_load(shared_address(to), from, bytes, barrier);
+}
+
 /// Starts reading `bytes` of global memory into the L2 cache; both are multiples of 16.
 __device__ inline void prefetch_l2(std::uint64_t at, std::uint32_t bytes) {
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;\n" ::"l"(at), "r"(bytes) : "memory");
 }
+
+/// `threads` threads of the block meet at one of its barriers 1 to 15; or a thread counts there and goes on.
+__device__ inline void named_barrier(int barrier, int threads) {
+  asm volatile("bar.sync %0, %1;\n" ::"r"(barrier), "r"(threads) : "memory");
+}
+__device__ inline void named_barrier_arrive(int barrier, int threads) {
+  asm volatile("bar.arrive %0, %1;\n" ::"r"(barrier), "r"(threads) : "memory");
+}
+/// Makes what this thread wrote to shared memory visible to tensor copies and products of warpgroups.
+__device__ inline void publish() { asm volatile("fence.proxy.async.shared::cta;\n" ::: "memory"); }
 
 /// Sets the registers of each thread of the warpgroup; all its warps execute it.
 template <int Count> __device__ inline void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;\n" ::"n"(Count)); }
@@ -108,4 +137,19 @@ __device__ inline uint4 load_shared_16(std::uint32_t at) {
   return x;
 }
 
+__device__ inline float load_shared_4(std::uint32_t at) {
+  float x;
+  asm volatile("ld.shared.f32 %0, [%1];\n" : "=f"(x) : "r"(at) : "memory");
+  return x;
+}
+__device__ inline float2 load_shared_8(std::uint32_t at) {
+  float2 x;
+  asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];\n" : "=f"(x.x), "=f"(x.y) : "r"(at) : "memory");
+  return x;
+}
+__device__ inline void store_shared_16(std::uint32_t at, float4 x) {
+  asm volatile("st.shared.v4.f32 [%0], {%1,%2,%3,%4};\n" ::"r"(at), "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w) : "memory");
+}
+
 }  // namespace isotope::cuda::gpu
+#endif

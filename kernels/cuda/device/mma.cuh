@@ -49,8 +49,9 @@ __device__ inline void copy_async_16(void* shared, const void* global, bool vali
 }
 /// Ends a group of the copies that this thread has started.
 __device__ inline void copy_async_commit() { asm volatile("cp.async.commit_group;\n" ::: "memory"); }
-/// Waits until at most N groups of this thread are unfinished.
+/// Waits until at most N groups of this thread are unfinished, or until all its copies are there.
 template <int N> __device__ inline void copy_async_wait() { asm volatile("cp.async.wait_group %0;\n" ::"n"(N) : "memory"); }
+__device__ inline void copy_async_wait_all() { asm volatile("cp.async.wait_all;\n" ::: "memory"); }
 
 }  // namespace isotope::cuda::gpu
 #endif

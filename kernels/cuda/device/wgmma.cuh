@@ -15,6 +15,11 @@ template <bool Cross> __device__ inline std::uint64_t matrix_descriptor(std::uin
   return swizzle_128 | eight_lines | std::uint64_t(Cross ? next >> 4 : 1) << 16 | std::uint64_t((at & 0x3ffffu) >> 4);
 }
 
+#if defined(ISOTOPE_EMULATED_DEVICE)
+}  // namespace isotope::cuda::gpu
+#include <emulated_wgmma.h>
+namespace isotope::cuda::gpu {
+#else
 /// Orders register and shared memory accesses before the next product.
 __device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory"); }
 /// Ends a group of products.
@@ -139,6 +144,19 @@ template <bool CrossB> __device__ inline void wgmma_bf16(float (&d)[64], const s
         "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(int(add)), "n"(int(CrossB)));
 }
+
+/// d += a b for a in registers, as the left operand of mma_16x8x16_bf16 in each warp, and 16 rows b of 64 elements in shared memory.
+__device__ inline void multiply_columns(float (&d)[8][4], const std::uint32_t (&a)[4], std::uint64_t b) {
+  asm volatile(
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
+      "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, {%32, %33, %34, %35}, %36, 1, 1, 1, 1;\n"
+      : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]), "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
+        "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]), "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),
+        "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]), "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
+        "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]), "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+#endif
 
 /// The same of sums in one array.
 template <bool CrossA, bool CrossB, int Count>

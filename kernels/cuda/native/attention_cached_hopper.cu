@@ -4,22 +4,9 @@
 // through shared memory. Bound by reading the caches. The kernel may append the keys and values of its rows to the caches itself.
 #include "attention/cached.cuh"
 #include "attention/cached_copies.cuh"
-#include "device/hopper.cuh"
+#include "device/cluster.cuh"
 
 namespace isotope::cuda::gpu {
-
-/// A number in the shared memory of block `rank` of the cluster, at the offset of this block's own.
-__device__ inline float cluster_load(const float& own, std::uint32_t rank) {
-  float x;
-  asm volatile(
-      "{\n.reg .b32 there;\n"
-      "mapa.shared::cluster.u32 there, %1, %2;\n"
-      "ld.shared::cluster.f32 %0, [there];\n}\n"
-      : "=f"(x)
-      : "r"(shared_address(&own)), "r"(rank)
-      : "memory");
-  return x;
-}
 
 /// A row whose sequence no other row of the launch has: only its own position is not in the caches.
 struct cached_row_alone {

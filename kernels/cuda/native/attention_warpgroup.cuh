@@ -3,6 +3,7 @@
 // make an atom of 1,024 bytes; in row r, vector c of 16 bytes is at place c ^ (r % 8). The asynchronous proxy reads them: what threads
 // wrote there needs publish() and a barrier first.
 #include "../attention/fragments.cuh"
+#include "../device/hopper.cuh"
 #include "../device/wgmma.cuh"
 
 namespace isotope::cuda::gpu {
@@ -15,19 +16,6 @@ template <int N> struct number {
 __device__ inline int swizzled(int r, int c) { return r * 128 + ((c ^ (r & 7)) << 4); }
 /// The descriptor of 64 rows at an address.
 __device__ inline std::uint64_t swizzled_rows(const void* at) { return matrix_descriptor<false>(shared_address(at), 0); }
-/// Makes what this thread wrote to shared memory visible to the asynchronous proxy.
-__device__ inline void publish() { asm volatile("fence.proxy.async.shared::cta;\n" ::: "memory"); }
-/// d += a b for a in registers, as the left operand of mma_16x8x16_bf16 in each warp, and 16 rows b of 64 elements in shared memory.
-__device__ inline void multiply_columns(float (&d)[8][4], const std::uint32_t (&a)[4], std::uint64_t b) {
-  asm volatile(
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
-      "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, {%32, %33, %34, %35}, %36, 1, 1, 1, 1;\n"
-      : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]), "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
-        "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]), "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),
-        "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]), "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
-        "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]), "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-}
 
 /// Rows of 64 elements in shared memory, as the descriptors above take them.
 struct swizzled_tile {

@@ -85,8 +85,8 @@ template <int C> __device__ inline void attention_of_few(const decode_few_attent
     const float2 m = moments_of_columns(s.line.residual[warp]);
     if (lane < p.splits) send(&s.head.moments[rank].x, arrived, std::uint32_t(warp * p.splits + lane), m.x, m.y);
   }
-  wait_for_sent(prepared);
-  wait_for_sent(arrived);
+  wait_for_sent(prepared, 0);
+  wait_for_sent(arrived, 0);
   if (finishes) {
     const float y = bias + product_of_blocks<C>(
                                a.rows.epsilon, [&](int r) { return s.head.moments[r]; }, [&](int r) { return s.head.products[r][t]; },
@@ -104,7 +104,7 @@ template <int C> __device__ inline void attention_of_few(const decode_few_attent
   constexpr int groups = 4 * decode_few_head<C>::warps;
   auto ahead = decode_two_turns::of<groups>(p, decode_held_positions / groups);
   barrier_wait(cached, 0);
-  if (together) wait_for_sent(exchanged);
+  if (together) wait_for_sent(exchanged, 0);
   __syncthreads();
   if (together) attend_share<true, C>(a, s.head, p, ahead);
   else attend_share<false, C>(a, s.head, p, ahead);
@@ -174,8 +174,8 @@ template <int C> __device__ inline void mlp_of_few(const decode_few_mlp& given) 
     const float2 m = moments_of_columns(s.line.residual[warp]);
     if (lane < decode_ranks) send(&s.moments[rank][warp].x, arrived, std::uint32_t(lane), m.x, m.y);
   }
-  wait_for_sent(prepared);
-  wait_for_sent(arrived);
+  wait_for_sent(prepared, 0);
+  wait_for_sent(arrived, 0);
   float y = 0.0f;
   if (finishes) {
     y = decode_gelu(bias + product_of_blocks<C>(
@@ -193,7 +193,7 @@ template <int C> __device__ inline void mlp_of_few(const decode_few_mlp& given) 
 #pragma unroll
     for (int k = 0; k < decode_ranks / 2; ++k) send(at, activated, std::uint32_t((odd ? decode_ranks / 2 : 0) + k), two);
   }
-  wait_for_sent(activated);
+  wait_for_sent(activated, 0);
   project_few<C, hidden, steps>(
       [&](int i) { return *reinterpret_cast<const uint4*>(s.projection + 2 * box * (i / 3 * own + t / 4) + 64 * (i % 3) + 16 * (t % 4)); },
       [&](int i) { return *reinterpret_cast<const uint4*>(decode_chunk<memory::line_of_h>(s.h) + 64 * i); }, a.rows, s.line,

@@ -46,15 +46,12 @@ template <bool CrossA> __device__ __forceinline__ void read_fragment(std::uint32
     float x, y;
     if constexpr (CrossA) {
       const auto word = [&](int at) {
-        float v;
-        const std::uint32_t from = a + std::uint32_t(m / 32 * 8192 + at * 128 + ((m % 32 / 4) ^ (at % 8)) * 16 + m % 4 * 4);
-        asm volatile("ld.shared.f32 %0, [%1];\n" : "=f"(v) : "r"(from) : "memory");
-        return v;
+        return load_shared_4(a + std::uint32_t(m / 32 * 8192 + at * 128 + ((m % 32 / 4) ^ (at % 8)) * 16 + m % 4 * 4));
       };
       x = word(s), y = word(s + 1);
     } else {
-      const std::uint32_t from = a + std::uint32_t(s / 32 * 16384 + m * 128 + ((s % 32 / 4) ^ (m % 8)) * 16 + s % 4 * 4);
-      asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];\n" : "=f"(x), "=f"(y) : "r"(from) : "memory");
+      const float2 two = load_shared_8(a + std::uint32_t(s / 32 * 16384 + m * 128 + ((s % 32 / 4) ^ (m % 8)) * 16 + s % 4 * 4));
+      x = two.x, y = two.y;
     }
     split_pair(x, y, f.of[0][i], f.of[1][i], f.of[2][i]);
   }

@@ -5,7 +5,7 @@
 namespace isotope::cuda::gpu::hopper {
 
 /// Meets the other threads of the warpgroup.
-__device__ __forceinline__ void warpgroup_sync(int group) { asm volatile("bar.sync %0, 128;\n" ::"r"(group + 1) : "memory"); }
+__device__ __forceinline__ void warpgroup_sync(int group) { named_barrier(group + 1, 128); }
 
 /// The place, in quads, of columns 4 quad to 4 quad + 3 of a row of sums in shared memory.
 __device__ __forceinline__ int sums_quad(int row, int quad) { return row * (f32_layout::BN / 4) + (quad ^ row % 4 * 2); }

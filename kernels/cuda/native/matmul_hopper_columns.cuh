@@ -5,11 +5,6 @@
 
 namespace isotope::cuda::gpu::hopper {
 
-/// Waits for all `threads` that wait at this barrier of the block; 0 is that of __syncthreads.
-__device__ __forceinline__ void named_barrier(int barrier, int threads) {
-  asm volatile("bar.sync %0, %1;\n" ::"r"(barrier), "r"(threads) : "memory");
-}
-
 /// The sums of a lane, which has 8 adjacent columns. `lanes` lanes share a row.
 template <int BN, int Warps> class column_sums {
  public:
@@ -55,15 +50,6 @@ template <int BN, int Warps> class column_sums {
 
  private:
   float of_[8];
-
-  static __device__ __forceinline__ void store_shared_16(std::uint32_t at, float4 x) {
-    asm volatile("st.shared.v4.f32 [%0], {%1,%2,%3,%4};\n" ::"r"(at), "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w) : "memory");
-  }
-  static __device__ __forceinline__ float load_shared_4(std::uint32_t at) {
-    float x;
-    asm volatile("ld.shared.f32 %0, [%1];\n" : "=f"(x) : "r"(at) : "memory");
-    return x;
-  }
 };
 
 }  // namespace isotope::cuda::gpu::hopper

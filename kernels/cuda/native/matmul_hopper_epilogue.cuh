@@ -37,20 +37,34 @@ __device__ __forceinline__ float high(std::uint32_t u) { return __uint_as_float(
 /// The sums of two pairs, rounded once. A sum in f32 that is rounded to bf16 has the same bits: it is exact unless one operand is less than
 /// 2^-16 of the other, and then both round to the larger one.
 __device__ __forceinline__ std::uint32_t add_pairs(std::uint32_t x, std::uint32_t y) {
+#if defined(ISOTOPE_EMULATED_DEVICE)
+  return bf16_pair(low(x) + low(y), high(x) + high(y));
+#else
   std::uint32_t sum;
   asm("add.rn.bf16x2 %0, %1, %2;" : "=r"(sum) : "r"(x), "r"(y));
   return sum;
+#endif
 }
 __device__ __forceinline__ std::uint32_t pair_at_least(std::uint32_t x, std::uint32_t bound) {
+#if defined(ISOTOPE_EMULATED_DEVICE)
+  const auto larger = [](float a, float b) { return a != a || b != b ? __uint_as_float(0x7fffffffu) : a > b ? a : b; };
+  return bf16_pair(larger(low(x), low(bound)), larger(high(x), high(bound)));
+#else
   std::uint32_t y;
   asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(x), "r"(bound));
   return y;
+#endif
 }
 /// Limits the magnitudes of a pair; bounds are positive.
 __device__ __forceinline__ std::uint32_t pair_within(std::uint32_t x, std::uint32_t bound) {
+#if defined(ISOTOPE_EMULATED_DEVICE)
+  const auto smaller = [](float a, float b) { return a != a ? __uint_as_float(0x7fffffffu) : fabsf(a) < b ? a : copysignf(b, a); };
+  return bf16_pair(smaller(low(x), low(bound)), smaller(high(x), high(bound)));
+#else
   std::uint32_t y;
   asm("min.NaN.xorsign.abs.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(x), "r"(bound));
   return y;
+#endif
 }
 
 // formulas::gelu_tanh_short and gelu_tanh_derivative_short for operands in bf16, with the same bits in fewer instructions: both operands of
@@ -155,7 +169,8 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
       const std::uint32_t sums = l.sums_of(group) + std::uint32_t(piece / 8 * line_group);
       const auto finish_rows = [&]<int Count>(std::integral_constant<int, Count>, int first) {
         const std::uint64_t at = start + std::uint64_t(first) * pitch;
-        uint4 other[has_other ? Count : 1];
+        constexpr int others = has_other ? Count : 1;
+        uint4 other[others];
         if constexpr (has_other) {
 #pragma unroll
           for (int i = 0; i < Count; ++i) other[i] = load_global_16(a.other + at + std::uint64_t(i) * pitch, (first + i) * stride < last);

@@ -3,8 +3,8 @@
 //
 // The products of matmul_rows_tile.cu whose blocks have 16 rows, with the same bits, on Hopper: bulk copies bring a block's elements of B into shared memory before the kernels that this
 // one depends on have ended. So threads need few registers, and the block fits beside those of the kernels before and behind it.
-#include "device/bulk.cuh"
 #include "device/early.cuh"
+#include "device/hopper.cuh"
 #include "device/mma.cuh"
 #include "rows/vectors.cuh"
 

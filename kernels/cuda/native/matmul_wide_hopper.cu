@@ -93,14 +93,14 @@ __device__ inline void multiply_wide(const matmul_wide& a, const wide_layout& l,
       at[0] = std::uint16_t(low), at[matmul_wide::line] = std::uint16_t(low >> 16);
       at[8] = std::uint16_t(high), at[matmul_wide::line + 8] = std::uint16_t(high >> 16);
     }
-    asm volatile("bar.sync %0, 128;\n" ::"r"(half + 1) : "memory");
+    named_barrier(half + 1, 128);
     const int n = n0 + 64 * half + lane;
     for (int m = warp; m < a.M; m += 4) {
       std::uint16_t* y = pointer<std::uint16_t>(a.y) + std::int64_t(m) * a.N + n;
       if (n < a.N) y[0] = results[m * matmul_wide::line + lane];
       if (n + 32 < a.N) y[32] = results[m * matmul_wide::line + lane + 32];
     }
-    asm volatile("bar.sync %0, 128;\n" ::"r"(half + 1) : "memory");
+    named_barrier(half + 1, 128);
   }
 }
 
