@@ -12,7 +12,8 @@
 namespace isotope::cuda::gpu {
 extern "C" {
 extern const isotope_emulated::kernel isotope_emulated_check_sum, isotope_emulated_check_swap, isotope_emulated_check_copy,
-    isotope_emulated_check_product, isotope_emulated_check_pair;
+    isotope_emulated_check_product, isotope_emulated_check_pair, isotope_emulated_check_exchange, isotope_emulated_check_words,
+    isotope_emulated_check_bulk, isotope_emulated_check_warpgroup;
 }
 }  // namespace isotope::cuda::gpu
 
@@ -26,14 +27,15 @@ struct check {
   std::int32_t mode;
 };
 struct data {
-  alignas(16) float in[1024];
-  alignas(16) float out[1024];
+  alignas(16) float in[4096];
+  alignas(16) float out[4096];
   data() {
-    for (int i = 0; i < 1024; ++i) in[i] = float(i * 37 % 101), out[i] = -1;
+    for (int i = 0; i < 4096; ++i) in[i] = float(i * 37 % 101), out[i] = -1;
   }
-  void run(const kernel& k, int mode, unsigned blocks, unsigned threads, std::size_t shared = 0) {
+  void run(const kernel& k, int mode, unsigned blocks, unsigned threads, std::size_t shared = 0, unsigned cluster = 1,
+           bool together = false) {
     const check a{reinterpret_cast<std::uint64_t>(in), reinterpret_cast<std::uint64_t>(out), mode};
-    isotope_emulated::isotope_emulated_launch(&k, {blocks, 1, 1}, {threads, 1, 1}, shared, &a);
+    isotope_emulated::isotope_emulated_launch(&k, {blocks, 1, 1}, {threads, 1, 1}, shared, &a, cluster, together);
   }
   bool sums(unsigned blocks) const {
     for (unsigned b = 0; b < blocks; ++b) {
@@ -111,6 +113,54 @@ TEST(emulator, products_of_a_warp_are_those_of_plain_loops) {
       EXPECT_EQ(d.out[8 * i + j], s) << i << ", " << j;
     }
   EXPECT_DEATH(d.run(isotope_emulated_check_product, 1, 1, 32, 768), "whole warp is executed by a part of it");
+}
+TEST(emulator, blocks_of_a_cluster_send_numbers_to_each_other) {
+  data d;
+  const auto run = [&](int mode) { d.run(isotope_emulated_check_exchange, mode, 4, 32, 512, 2); };
+  run(0);
+  for (int i = 0; i < 128; ++i) EXPECT_EQ(d.out[i], d.in[i ^ 32]) << i;
+  EXPECT_DEATH(run(1), "before the bytes that are on their way to shared memory came");
+  EXPECT_DEATH(run(2), "waits in vain at a barrier in shared memory");
+  EXPECT_DEATH(run(3), "the shared memory of a block that has ended");
+  EXPECT_DEATH(run(4), "a barrier that was not initialised");
+}
+TEST(emulator, blocks_that_run_together_wait_for_words_of_each_other) {
+  data d;
+  d.run(isotope_emulated_check_words, 0, 8, 32, 0, 1, true);
+  float sum = 0;
+  for (int b = 0; b < 8; ++b) EXPECT_EQ(d.out[b], sum += d.in[b]) << b;
+  EXPECT_DEATH(d.run(isotope_emulated_check_words, 1, 8, 32, 0, 1, true), "waits in vain at a word that another block stores");
+}
+TEST(emulator, bulk_copies_come_when_they_are_waited_for_and_warps_count_at_named_barriers) {
+  data d;
+  d.run(isotope_emulated_check_bulk, 0, 1, 64, 528);
+  for (int i = 0; i < 128; ++i) EXPECT_EQ(d.out[i], d.in[i]) << i;
+  EXPECT_DEATH(d.run(isotope_emulated_check_bulk, 1, 1, 64, 528), "before the bytes that are on their way to shared memory came");
+  EXPECT_DEATH(d.run(isotope_emulated_check_bulk, 2, 1, 64, 528), "not aligned to 16 bytes");
+  d.run(isotope_emulated_check_bulk, 3, 1, 64, 528);
+  for (int i = 0; i < 128; ++i) EXPECT_TRUE(std::isnan(d.out[i])) << "the phase before the first one has ended: " << i;
+  EXPECT_DEATH(d.run(isotope_emulated_check_bulk, 4, 1, 64, 528), "waits in vain at a named barrier");
+}
+TEST(emulator, products_of_a_warpgroup_are_those_of_plain_loops) {
+  data d;
+  std::vector<float> a(64 * 64), b(64 * 64);
+  auto* const to = reinterpret_cast<std::uint16_t*>(d.in);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    a[i] = float(int(i * 29 % 17) - 8), b[i] = float(int(i * 13 % 19) - 9);
+    std::uint32_t u[2];
+    std::memcpy(&u[0], &a[i], 4), std::memcpy(&u[1], &b[i], 4);
+    to[i] = std::uint16_t(u[0] >> 16), to[a.size() + i] = std::uint16_t(u[1] >> 16);
+  }
+  d.run(isotope_emulated_check_warpgroup, 0, 1, 128, 16384);
+  for (std::size_t i = 0; i < 64; ++i)
+    for (std::size_t j = 0; j < 64; ++j) {
+      float s = 0;
+      for (std::size_t k = 0; k < 64; ++k) s += a[64 * i + k] * b[64 * j + k];
+      EXPECT_EQ(d.out[64 * i + j], s) << i << ", " << j;
+    }
+  EXPECT_DEATH(d.run(isotope_emulated_check_warpgroup, 1, 1, 128, 16384), "returns before it has waited for its products");
+  d.run(isotope_emulated_check_warpgroup, 2, 1, 128, 16384);
+  for (int i = 0; i < 4096; ++i) EXPECT_EQ(d.out[i], 0.0f) << "sums are there when they are waited for: " << i;
 }
 
 }  // namespace emulator_test

@@ -1,7 +1,7 @@
 include(${CMAKE_CURRENT_LIST_DIR}/device_code.cmake)
 
 # The emulated driver: <build>/tests/cuda/emulator/libcuda.so.1, which runs the kernels on the processor, with one library modules/NAME.so for each file of
-# kernels/cuda that is not written for a single architecture. Tests name it as the driver's library where there is no GPU.
+# kernels/cuda whose machine code the build has. Code for 90a alone runs where a test asks for a device of compute capability 9.0. Tests name it as the driver's library where there is no GPU.
 isotope_find(boost-context boost/context/fiber.hpp boost_context)
 add_custom_target(tests_cuda_emulator)
 set(emulator ${CMAKE_CURRENT_BINARY_DIR}/cuda/emulator)
@@ -16,21 +16,22 @@ function(isotope_emulator_settings target)
   target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc LINKER:-Bsymbolic LINKER:--exclude-libs,ALL LINKER:-z,defs)
 endfunction()
 
-add_library(isotope_emulated_device SHARED ${emulator_sources}/runtime.cpp)
+add_library(isotope_emulated_device SHARED ${emulator_sources}/runtime.cpp ${emulator_sources}/runtime_hopper.cpp)
 isotope_emulator_settings(isotope_emulated_device)
 target_link_libraries(isotope_emulated_device PRIVATE isotope_dep_boost-context ${CMAKE_DL_LIBS})
 
-add_library(isotope_emulated_driver SHARED ${emulator_sources}/driver.cpp ${emulator_sources}/driver_capture.cpp ${emulator_sources}/driver_memory.cpp
-                                            ${emulator_sources}/driver_work.cpp)
+add_library(isotope_emulated_driver SHARED ${emulator_sources}/driver.cpp ${emulator_sources}/driver_capture.cpp ${emulator_sources}/driver_hopper.cpp
+                                            ${emulator_sources}/driver_memory.cpp ${emulator_sources}/driver_work.cpp)
 isotope_emulator_settings(isotope_emulated_driver)
 set_target_properties(isotope_emulated_driver PROPERTIES OUTPUT_NAME cuda VERSION 1 SOVERSION 1)
 target_include_directories(isotope_emulated_driver PRIVATE ${PROJECT_SOURCE_DIR}/include)
-# Its device is one that the build has general code for, and not of architecture 9.0, whose own instructions are not emulated.
+# Its device is one that the build has general code for. Tests ask for one of compute capability 9.0 where they test its own instructions.
 file(STRINGS ${PROJECT_BINARY_DIR}/fatbins/isotope/fatbins/build.hpp compute REGEX "architectures = ")
 string(REGEX REPLACE "^[^\"]*\"(compute_)?([0-9]+).*$" "\\2" compute "${compute}")
 if(compute EQUAL 90)
   set(compute 91)
 endif()
+file(STRINGS ${PROJECT_BINARY_DIR}/fatbins/isotope/fatbins/build.hpp hopper_code REGEX "architectures = \"(.*,)?90[,\"]")
 target_compile_definitions(isotope_emulated_driver PRIVATE ISOTOPE_EMULATED_COMPUTE=${compute} ISOTOPE_FATBIN_FOLDER="${PROJECT_BINARY_DIR}/fatbins/isotope/fatbins")
 target_link_libraries(isotope_emulated_driver PRIVATE isotope_emulated_device Boost::headers ${CMAKE_DL_LIBS})
 
@@ -59,12 +60,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(checks -fsanitize=alignment,bounds -fno-sanitize-recover=all)
 endif()
 # isotope_emulated_modules(<target> <prefix> <kernels> <include> <emulator>): adds to the target one library <emulator>/modules/NAME.so for each file of
-# kernels/cuda that is not written for a single architecture. Its text is below <kernels>, and the headers of the project below <include>.
+# kernels/cuda whose machine code the build has. Its text is below <kernels>, and the headers of the project below <include>.
 file(GLOB_RECURSE device_sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/kernels/cuda ${PROJECT_SOURCE_DIR}/kernels/cuda/*.cu)
 function(isotope_emulated_modules target prefix kernels include emulator)
   foreach(name IN LISTS device_sources)
     file(STRINGS ${PROJECT_SOURCE_DIR}/kernels/cuda/${name} own REGEX "^// architectures: ")
-    if(own)
+    if(own AND NOT hopper_code)
       continue()
     endif()
     set(source ${kernels}/${name})
@@ -120,7 +121,7 @@ add_library(isotope_emulator_checks OBJECT ${wrapped})
 target_compile_features(isotope_emulator_checks PRIVATE cxx_std_20)
 target_compile_options(isotope_emulator_checks PRIVATE -O2 ${flags} ${checks} -include ${emulator_sources}/device_language.h)
 target_include_directories(isotope_emulator_checks PRIVATE ${PROJECT_SOURCE_DIR}/kernels/cuda ${PROJECT_SOURCE_DIR}/include ${emulator_sources})
-add_library(isotope_emulator_runtime OBJECT ${emulator_sources}/runtime.cpp)
+add_library(isotope_emulator_runtime OBJECT ${emulator_sources}/runtime.cpp ${emulator_sources}/runtime_hopper.cpp)
 target_compile_features(isotope_emulator_runtime PRIVATE cxx_std_20)
 target_link_libraries(isotope_emulator_runtime PRIVATE isotope_dep_boost-context)
 set_target_properties(isotope_emulator_checks isotope_emulator_runtime PROPERTIES UNITY_BUILD OFF)

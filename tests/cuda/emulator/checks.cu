@@ -1,6 +1,8 @@
 // Kernels with one mistake each, which the emulated device must find, and their correct twins. emulator_test.cpp launches them.
 #include "device/access.cuh"
+#include "device/cluster.cuh"
 #include "device/mma.cuh"
+#include "device/wgmma.cuh"
 
 namespace isotope::cuda::gpu {
 
@@ -70,6 +72,73 @@ extern "C" __global__ void check_product(const __grid_constant__ check a) {
 extern "C" __global__ void check_pair(const __grid_constant__ check a) {
   const float2 x = *reinterpret_cast<const float2*>(a.in + (a.mode == 1 ? 4 : 0));
   pointer<float>(a.out)[0] = x.x + x.y;
+}
+
+/// Clusters of two blocks: out[item] = in[item of the other block]. Mistakes: 1: does not wait, 2: waits for too many bytes, 3: sends to a block that has ended, 4: a barrier without
+/// its initialisation, 5: sends before the other block has initialised its barrier.
+extern "C" __global__ void check_exchange(const __grid_constant__ check a) {
+  float* const received = reinterpret_cast<float*>(dynamic_shared() + 16);
+  const std::uint32_t barrier = shared_address(dynamic_shared()), other = 1 - cluster_rank();
+  if (threadIdx.x == 0 && a.mode != 4) {
+    barrier_init(barrier, 1);
+    barrier_expect(barrier, 4 * blockDim.x + (a.mode == 2 ? 4 : 0));
+  }
+  if (a.mode == 5) __syncthreads();
+  else cluster_sync();
+  if (a.mode == 3 && cluster_rank() == 1) return;
+  send(received + threadIdx.x, barrier, other, pointer<const float>(a.in)[item()]);
+  if (a.mode == 1) cluster_sync();
+  else wait_for_sent(barrier, 0);
+  pointer<float>(a.out)[item()] = received[threadIdx.x];
+}
+/// Blocks that run together: out[block] = in[block] + out of the block before, which is passed on as a word with tag 7. Mistake 1: another tag.
+extern "C" __global__ void check_words(const __grid_constant__ check a) {
+  if (threadIdx.x != 0) return;
+  const std::uint64_t words = a.out + 1024;
+  float before[1] = {};
+  if (blockIdx.x != 0) wait_for_words(words + 8 * (blockIdx.x - 1), 0, 7, before);
+  const float sum = before[0] + pointer<const float>(a.in)[blockIdx.x];
+  store_word(words + 8 * blockIdx.x, sum, a.mode == 1 ? 8 : 7);
+  pointer<float>(a.out)[blockIdx.x] = sum;
+}
+/// Copies 512 bytes through shared memory; the threads of the second warp count at a named barrier. Mistakes: 1: does not wait for the copy, 2: an address that is not aligned,
+/// 3: waits for another phase, 4: the second warp does not come.
+extern "C" __global__ void check_bulk(const __grid_constant__ check a) {
+  unsigned char* const shared = dynamic_shared();
+  const std::uint32_t barrier = shared_address(shared + 512);
+  if (threadIdx.x == 0) {
+    barrier_init(barrier, 1);
+    barrier_expect(barrier, 512);
+    bulk_load(shared, a.in + (a.mode == 2 ? 4 : 0), 512, barrier);
+  }
+  if (threadIdx.x >= 32) {
+    if (a.mode != 4) named_barrier_arrive(1, 64);
+    return;
+  }
+  named_barrier(1, 64);
+  if (a.mode != 1) barrier_wait(barrier, a.mode == 3 ? 1 : 0);
+  pointer<uint4>(a.out)[threadIdx.x] = *reinterpret_cast<const uint4*>(shared + 16 * threadIdx.x);
+  if (a.mode == 3) barrier_wait(barrier, 0);
+}
+/// d = a b^T for rows of 64 elements in bf16, a (64,64) and b (64,64), by a warpgroup. Mistakes: 1: does not wait for the product, 2: reads the sums before it waits.
+extern "C" __global__ void check_warpgroup(const __grid_constant__ check a) {
+  unsigned char* const shared = dynamic_shared();
+  for (unsigned i = threadIdx.x; i < 2 * 64 * 8; i += 128) {
+    const unsigned row = i / 8, chunk = i % 8;
+    *reinterpret_cast<uint4*>(shared + 128 * row + 16 * (chunk ^ row % 8)) = pointer<const uint4>(a.in)[i];
+  }
+  publish();
+  __syncthreads();
+  float d[32] = {};
+  wgmma_fence();
+  for (unsigned k = 0; k < 4; ++k)
+    wgmma_bf16<false, false>(d, matrix_descriptor<false>(shared_address(shared) + 32 * k, 0),
+                             matrix_descriptor<false>(shared_address(shared) + 8192 + 32 * k, 0), k != 0);
+  wgmma_commit();
+  if (a.mode == 0) wgmma_wait<0>();
+  const int lane = int(threadIdx.x) % 32, row = int(threadIdx.x) / 32 * 16 + lane / 4;
+  for (int i = 0; i < 32; ++i) pointer<float>(a.out)[(row + i % 4 / 2 * 8) * 64 + i / 4 * 8 + lane % 4 * 2 + i % 2] = d[i];
+  if (a.mode == 2) wgmma_wait<0>();
 }
 
 }  // namespace isotope::cuda::gpu

@@ -82,6 +82,31 @@ inline void ballot(void* const* operands) {
 }
 inline void nothing(void* const*) {}
 
+struct compared {
+  std::int64_t value, least, most;
+  std::uint32_t equal;  // lanes with the same value
+};
+inline void compare(void* const* operands) {
+  std::int64_t least = INT64_MAX, most = INT64_MIN;
+  for (int lane = 0; lane < 32; ++lane) {
+    if (operands[lane] == nullptr) continue;
+    auto& mine = *static_cast<compared*>(operands[lane]);
+    least = mine.value < least ? mine.value : least, most = mine.value > most ? mine.value : most;
+    mine.equal = 0;
+    for (int other = 0; other < 32; ++other)
+      if (operands[other] != nullptr && static_cast<const compared*>(operands[other])->value == mine.value) mine.equal |= 1u << other;
+  }
+  for (int lane = 0; lane < 32; ++lane)
+    if (operands[lane] != nullptr)
+      static_cast<compared*>(operands[lane])->least = least, static_cast<compared*>(operands[lane])->most = most;
+}
+template <class T> compared compare_all(std::uint32_t mask, T value, const char* name, int line) {
+  static_assert(std::is_integral_v<T> && sizeof(T) <= 4);
+  compared c{std::int64_t(value), 0, 0, 0};
+  isotope_emulated_meet(compare, mask, &c, name, line);
+  return c;
+}
+
 }  // namespace isotope_emulated
 
 inline void __syncwarp(unsigned mask = 0xffffffffu, int line = __builtin_LINE()) {
@@ -107,6 +132,15 @@ inline unsigned __ballot_sync(unsigned mask, int p, int line = __builtin_LINE())
   ::isotope_emulated::vote v{p != 0, 0};
   ::isotope_emulated::isotope_emulated_meet(::isotope_emulated::ballot, mask, &v, "__ballot_sync", line);
   return v.all;
+}
+template <class T> unsigned __match_any_sync(unsigned mask, T x, int line = __builtin_LINE()) {
+  return ::isotope_emulated::compare_all(mask, x, "__match_any_sync", line).equal;
+}
+template <class T> T __reduce_min_sync(unsigned mask, T x, int line = __builtin_LINE()) {
+  return T(::isotope_emulated::compare_all(mask, x, "__reduce_min_sync", line).least);
+}
+template <class T> T __reduce_max_sync(unsigned mask, T x, int line = __builtin_LINE()) {
+  return T(::isotope_emulated::compare_all(mask, x, "__reduce_max_sync", line).most);
 }
 inline int __any_sync(unsigned mask, int p, int line = __builtin_LINE()) { return __ballot_sync(mask, p, line) != 0; }
 inline int __all_sync(unsigned mask, int p, int line = __builtin_LINE()) { return __ballot_sync(mask, p == 0, line) == 0; }

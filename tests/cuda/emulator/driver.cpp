@@ -111,13 +111,13 @@ status device_attribute_of(int* value, device_attribute a, device_handle d) {
     const int compute = s.devices[std::size_t(d)].compute;
     switch (a) {
       case device_attribute::threads_of_block: *value = 1024; break;
-      case device_attribute::multiprocessors: *value = 4; break;
+      case device_attribute::multiprocessors: *value = multiprocessors(compute); break;
       case device_attribute::integrated: *value = s.devices[std::size_t(d)].integrated ? 1 : 0; break;
       case device_attribute::l2_bytes: *value = 4 << 20; break;
       case device_attribute::compute_major: *value = compute / 10; break;
       case device_attribute::compute_minor: *value = compute % 10; break;
-      case device_attribute::shared_of_multiprocessor: *value = 164 << 10; break;
-      case device_attribute::shared_of_block_opt_in: *value = 163 << 10; break;
+      case device_attribute::shared_of_multiprocessor: *value = int(shared_of_multiprocessor(compute)); break;
+      case device_attribute::shared_of_block_opt_in: *value = int(shared_of_multiprocessor(compute)) - 1024; break;
       default: return status::invalid_value;
     }
     return status::success;
@@ -268,10 +268,11 @@ status library_kernel(kernel_handle* found, library_handle l, const char* name) 
   });
 }
 status set_kernel_attribute(kernel_attribute a, int value, kernel_handle k, device_handle) {
-  return enter("cuKernelSetAttribute", [&](driver_state&) {
+  return enter("cuKernelSetAttribute", [&](driver_state& s) {
     if (k == nullptr || value < 0) return status::invalid_value;
-    if (a == kernel_attribute::non_portable_cluster) return not_supported;
-    if (a != kernel_attribute::dynamic_shared_bytes || value > 163 << 10) return status::invalid_value;
+    const int compute = s.devices[std::size_t(current()->device)].compute;
+    if (a == kernel_attribute::non_portable_cluster) return compute == 90 ? status::success : not_supported;
+    if (a != kernel_attribute::dynamic_shared_bytes || value > int(shared_of_multiprocessor(compute)) - 1024) return status::invalid_value;
     k->shared_opt_in = std::max(k->shared_opt_in, std::size_t(value));
     return status::success;
   });
@@ -320,7 +321,8 @@ extern "C" {
 ISOTOPE_EMULATOR_EXPORT status cuGetProcAddress_v2(const char* name, void** found, int version, std::uint64_t, int* how) {
   static const std::vector<entry_point> all = [] {
     std::vector<entry_point> made = device_entries();
-    for (const auto& more : {memory_entries(), work_entries(), capture_entries()}) made.insert(made.end(), more.begin(), more.end());
+    for (const auto& more : {memory_entries(), work_entries(), capture_entries(), hopper_entries()})
+      made.insert(made.end(), more.begin(), more.end());
     return made;
   }();
   *found = nullptr;

@@ -54,6 +54,8 @@ struct stream_object {
 /// A launch with its own copy of the arguments.
 struct launched {
   kernel_node what;
+  unsigned cluster = 1;
+  bool together = false;
   std::vector<std::byte> arguments;
   void* parameters[1] = {nullptr};
 };
@@ -87,6 +89,9 @@ struct device_memory {
   std::size_t mapped = 0, bytes = 0;
   int device = 0;
 };
+/// Bytes of shared memory of a multiprocessor; a block may have all of it but one KB.
+inline std::size_t shared_of_multiprocessor(int compute) { return std::size_t(compute == 90 ? 228 : 164) << 10; }
+inline int multiprocessors(int compute) { return compute == 90 ? 132 : 4; }
 
 struct driver_state {
   std::uint64_t ticks = 0;  // events that streams have reached; there is no clock, so each counts as a millisecond
@@ -185,7 +190,7 @@ struct entry_point {
   int since;  // version of the driver API
   void* function;
 };
-std::vector<entry_point> memory_entries(), work_entries(), device_entries(), capture_entries();
+std::vector<entry_point> memory_entries(), work_entries(), device_entries(), capture_entries(), hopper_entries();
 template <class... A> entry_point entry(const char* name, int since, status (*f)(A...)) {
   return {name, since, reinterpret_cast<void*>(f)};
 }

@@ -104,10 +104,11 @@ status prepare(std::function<status()>& work, std::shared_ptr<handle::launched>&
     driver_state& s = state();
     s.count(name);
     if (s.strikes("kernel")) return s.fault_status;
-    alignas(64) std::byte aligned[4096];
+    constexpr std::size_t most_arguments = 32764;  // of kernels from compute capability 7.0 on
+    alignas(64) std::byte aligned[most_arguments + 4];
     std::memcpy(aligned, launch->arguments.data(), launch->arguments.size());
     if (host != nullptr) s.ticks += host(aligned);
-    else if (code != nullptr) isotope_emulated_launch(code, grid, block, shared_bytes, aligned);
+    else if (code != nullptr) isotope_emulated_launch(code, grid, block, shared_bytes, aligned, launch->cluster, launch->together);
     else text->run(aligned, grid.x, block.x);
     if (text != nullptr && !text->error().empty()) misused(name + ": " + text->error());
     check_red_zones(name);
@@ -115,19 +116,32 @@ status prepare(std::function<status()>& work, std::shared_ptr<handle::launched>&
   };
   return status::success;
 }
+/// Sets an attribute of a launch. @error not_supported where its device has none
+status set_attribute(handle::launched& launch, int id, const unsigned* value) {
+  const int compute = state().devices[std::size_t(current()->device)].compute;
+  constexpr unsigned most_blocks_of_cluster = 16;
+  if (id == launch_attribute::cooperative) {
+    launch.together = *value != 0;
+    return status::success;
+  }
+  if (id != launch_attribute::cluster_size) return status::invalid_value;
+  if (*value > 1 && compute != 90) return not_supported;
+  if (*value == 0 || *value > most_blocks_of_cluster || launch.what.grid_x % *value != 0) return status::invalid_value;
+  launch.cluster = *value;
+  return status::success;
+}
 status launch_kernel(const launch_config* how, function_handle function, void** parameters, void**) {
   return enter("cuLaunchKernelEx", [&](driver_state& s) {
     if (how == nullptr || !s.streams.contains(how->stream)) return status::invalid_value;
-    for (unsigned k = 0; k < how->attribute_count; ++k)
-      if (how->attributes[k].id != 4 || how->attributes[k].value[0] > 1) return not_supported;  // clusters are not emulated
     std::function<status()> work;
     std::shared_ptr<handle::launched> launch;
-    const status ready = prepare(work, launch, function, {how->grid_x, how->grid_y, how->grid_z},
-                                 {how->block_x, how->block_y, how->block_z}, how->shared_bytes, parameters);
+    status ready = prepare(work, launch, function, {how->grid_x, how->grid_y, how->grid_z}, {how->block_x, how->block_y, how->block_z},
+                           how->shared_bytes, parameters);
+    for (unsigned k = 0; k < how->attribute_count && ready == status::success; ++k)
+      ready = set_attribute(*launch, how->attributes[k].id, how->attributes[k].value.data());
     return ready == status::success ? submit(how->stream, std::move(work), launch) : ready;
   });
 }
-
 status create_graph(graph_handle* made, unsigned) {
   return enter("cuGraphCreate", [&](driver_state& s) {
     *made = new handle::graph_object;
@@ -169,10 +183,10 @@ status add_kernel_node(node_handle* made, graph_handle graph, const node_handle*
     return ready == status::success ? add_node(made, graph, after, count, std::move(work), kernel_node_type, launch) : ready;
   });
 }
-status set_node_attribute(node_handle, int id, const void* value) {
+status set_node_attribute(node_handle node, int id, const void* value) {
   return enter("cuGraphKernelNodeSetAttribute", [&](driver_state&) {
-    if (id != 4) return status::invalid_value;
-    return *static_cast<const unsigned*>(value) > 1 ? not_supported : status::success;
+    if (node == nullptr || node->launch == nullptr) return status::invalid_value;
+    return set_attribute(*node->launch, id, static_cast<const unsigned*>(value));
   });
 }
 status add_copy_node(node_handle* made, graph_handle graph, const node_handle* after, std::size_t count, const copy_node* c,

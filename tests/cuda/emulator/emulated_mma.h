@@ -90,6 +90,7 @@ inline void load_matrix_x4_transposed(std::uint32_t (&r)[4], const void* row, in
   isotope_emulated::isotope_emulated_meet(isotope_emulated::load_matrices<true>, 0xffffffffu, &m, "load_matrix_x4_transposed", line);
 }
 
+inline std::uint32_t shared_address(const void* p) { return isotope_emulated::isotope_emulated_shared_address(p); }
 inline float4 load_here(const float4* p) { return *p; }
 inline void copy_async_16(void* shared, const void* global) {
   isotope_emulated::check_copy(shared, global);
@@ -100,6 +101,10 @@ inline void copy_async_16(void* shared, const void* global, bool valid) {
   isotope_emulated::isotope_emulated_copy(shared, valid ? global : nullptr, 16);
 }
 inline void copy_async_commit() { isotope_emulated::isotope_emulated_commit(); }
+inline void copy_async_wait_all() {
+  isotope_emulated::isotope_emulated_commit();
+  isotope_emulated::isotope_emulated_wait(0);
+}
 template <int N> inline void copy_async_wait() { isotope_emulated::isotope_emulated_wait(N); }
 
 }  // namespace isotope::cuda::gpu
