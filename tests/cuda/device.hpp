@@ -8,6 +8,7 @@
 
 #include <isotope/backend/cuda/device.hpp>
 #include <isotope/backend/session/session.hpp>
+#include <isotope/fatbins/decode_hopper.hpp>
 #include <memory>
 #include <string>
 
@@ -23,7 +24,7 @@ template <Target T> using session = isotope::session<queue<T>>;
 
 namespace isotope::cuda_test {
 
-/// A device that the code of this build runs on. Code for 90a alone cannot be emulated, so the device is never one of compute capability 9.0.
+/// A device that the code of this build runs on, of another compute capability than 9.0, whose own code has tests of its own (hopper_devices).
 inline int emulated_compute() {
   for (const int compute : {80, 86, 87, 89, 91, 100, 103, 110, 120, 121})
     if (cuda::runs_on(cuda::fatbins::architectures, compute)) return compute;
@@ -76,6 +77,26 @@ inline cuda::options library_options(const std::string& folder = emulated_blas) 
   o.diagnose.library_folder = folder;
   return o;
 }
+
+/// While it lives, devices that tests open are of compute capability 9.0: the GPU of this machine or, where there is none, emulated ones.
+class hopper_devices {
+ public:
+  hopper_devices() {
+    if (emulated()) emulator().set_devices({{.compute = 90}});
+  }
+  hopper_devices(const hopper_devices&) = delete;
+  hopper_devices& operator=(const hopper_devices&) = delete;
+  ~hopper_devices() {
+    if (emulated()) emulator().set_devices({{.compute = emulated_compute()}});
+  }
+  /// Why there is none; empty: there is one.
+  std::string missing() const {
+    if (!cuda::fatbins::decode_hopper.there()) return "the build has no code for 90a";
+    if (emulated()) return {};
+    const auto c = cuda::context::open({}, cuda::fatbins::needs);
+    return c && (*c)->physical().limits.compute == 90 ? "" : "no GPU of compute capability 9.0 is here";
+  }
+};
 
 inline cuda::options test_options() {
   cuda::options o;

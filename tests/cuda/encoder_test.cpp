@@ -218,8 +218,8 @@ template <class E> std::string line_of(const result<E>& r) { return r ? std::str
 double tolerance(int layers) { return 0.015 * std::sqrt(double(layers)); }
 
 TEST(cuda_encoder, gives_the_vectors_of_separate_launches) {
-  if (cuda_test::emulated() || cuda_test::test_device().context->physical().limits.compute != 90)
-    GTEST_SKIP() << "no GPU of compute capability 9.0 is here";
+  const cuda_test::hopper_devices devices;
+  if (const auto why = devices.missing(); !why.empty()) GTEST_SKIP() << why;
   model::bert deep = small;
   deep.layers = 26;
   struct sample {
@@ -240,6 +240,8 @@ TEST(cuda_encoder, gives_the_vectors_of_separate_launches) {
                             {deep, 40, {0, 30, 40}}};
   for (const sample& x : samples)
     for (const auto pooling : {pooling_kind::mean, pooling_kind::first}) {
+      const bool quick = x.tokens == 17 ? pooling == pooling_kind::mean : x.tokens == 16 && x.starts[0] == 3;
+      if (cuda_test::emulated() && !quick) continue;
       const int texts = int(x.starts.size()) - 1;
       SCOPED_TRACE(std::to_string(x.size.layers) + " layers, " + std::to_string(x.tokens) + " tokens, " + std::to_string(texts) + " texts");
       auto one = on_a_device::make(x.size, x.tokens, texts, pooling, true),
@@ -248,7 +250,7 @@ TEST(cuda_encoder, gives_the_vectors_of_separate_launches) {
       ASSERT_TRUE(other.ok()) << line_of(other);
       ASSERT_EQ(one->joined_launches(), x.tokens > 16 ? std::size_t(x.size.layers) + 1 : std::size_t(x.size.layers + 5) / 6);
       ASSERT_EQ(other->joined_launches(), 0u);
-      for (int seed = 0; seed < 20; ++seed) {
+      for (int seed = 0; seed < (cuda_test::emulated() ? 1 : 20); ++seed) {
         const auto a = one->run(x.starts, seed), b = other->run(x.starts, seed), again = one->run(x.starts, seed);
         ASSERT_TRUE(a.ok()) << "joined, run " << 2 * seed << ": " << line_of(a);
         ASSERT_TRUE(b.ok()) << "separate launches: " << line_of(b);

@@ -246,9 +246,11 @@ TEST_F(MatmulHopper, GivesTheColumnSumsOfWhatItStores) {
   ASSERT_TRUE(planned.ok()) << planned.error().line();
   ASSERT_EQ(plan_view(*planned).steps.size(), 1u);
   EXPECT_EQ(plan_view(*planned).steps[0].summed, 0);
-  if (cuda_test::emulated()) GTEST_SKIP() << "there is no GPU: column sums of the matmul for Hopper are not checked";
-  auto& d = cuda_test::test_device();
-  auto s = device<on_gpu>::over(d.context, d.functions).load(*planned);
+  const cuda_test::hopper_devices devices;
+  if (const auto why = devices.missing(); !why.empty()) GTEST_SKIP() << why;
+  const auto d = device<on_gpu>::open(cuda_test::test_options());
+  ASSERT_TRUE(d.ok()) << d.error().line();
+  auto s = d->load(*planned);
   ASSERT_TRUE(s.ok()) << s.error().line();
   std::uint32_t state = 1;
   for (const char* name : {"dy", "w", "x"}) {
