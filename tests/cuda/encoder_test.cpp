@@ -240,6 +240,7 @@ TEST(cuda_encoder, gives_the_vectors_of_separate_launches) {
                             {deep, 40, {0, 30, 40}}};
   for (const sample& x : samples)
     for (const auto pooling : {pooling_kind::mean, pooling_kind::first}) {
+      // The emulator takes seconds for each sample: one of a tile and one of two tiles.
       const bool quick = x.tokens == 17 ? pooling == pooling_kind::mean : x.tokens == 16 && x.starts[0] == 3;
       if (cuda_test::emulated() && !quick) continue;
       const int texts = int(x.starts.size()) - 1;
