@@ -172,35 +172,7 @@ TEST(cuda_halves, give_the_logits_of_separate_launches_step_by_step) {
     on_a_device one(small, rows, true), other(small, rows, false);
     ASSERT_TRUE(one.has_halves());
     ASSERT_FALSE(other.has_halves());
-    const std::size_t V = std::size_t(small.vocab);
-    const auto compare = [&](const decoding& d, int seed, const char* what) {
-      const auto a = one.step(d, seed), b = other.step(d, seed), again = one.step(d, seed);
-      EXPECT_EQ(a, again) << "the same step gives the same bits";
-      for (int r = 0; r < rows; ++r)
-        EXPECT_TRUE(difference(a, b, std::size_t(r) * V, V) <= tolerance)
-            << what << ": row " << r << " of " << rows << " at " << d.position[std::size_t(r)] << " differs by "
-            << difference(a, b, std::size_t(r) * V, V);
-    };
-    decoding d;
-    for (int r = 0; r < rows; ++r) d.sequence.push_back(r), d.position.push_back(0);
-    for (int t = 0; t < 70; t += cuda_test::emulated() ? 69 : 1) {
-      for (auto& p : d.position) p = t;
-      compare(d, t, "one after the other");
-    }
-    if (rows == 1) continue;
-    // Rows of one sequence are tokens that follow each other; a row without a sequence counts for nothing; and the last of two rows with one place is kept.
-    decoding together;
-    for (int r = 0; r < rows; ++r) together.sequence.push_back(1), together.position.push_back(70 + r);
-    compare(together, 100, "tokens of one sequence");
-    std::swap(together.position.front(), together.position.back());
-    if (!cuda_test::emulated()) compare(together, 101, "in another order");
-    together.sequence[1] = -1;
-    if (!cuda_test::emulated()) compare(together, 102, "an idle row");
-    together.position[0] = together.position[std::size_t(rows - 1)];
-    compare(together, 103, "two rows with the same place");
-    if (cuda_test::emulated()) continue;
-    for (auto& p : together.position) ++p;
-    compare(together, 104, "behind them");
+    compare_steps(one, other, rows);
   }
 }
 TEST(cuda_decoding_of_many_rows, gives_the_logits_of_eight_rows_at_a_time) {

@@ -83,6 +83,21 @@ __device__ inline std::uint64_t load_word(std::uint64_t at) {
   asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];\n" : "=l"(word) : "l"(at) : "memory");
   return word;
 }
+/// Two numbers whose last bits are `mark`. They need not be written together.
+__device__ inline void store_marked(std::uint64_t at, float x, float y, std::uint32_t mark) {
+  const std::uint32_t u = (__float_as_uint(x) & ~1u) | mark, v = (__float_as_uint(y) & ~1u) | mark;
+  asm volatile("st.relaxed.gpu.global.v2.b32 [%0], {%1,%2};\n" ::"l"(at), "r"(u), "r"(v) : "memory");
+}
+/// Reads the bits of four numbers where `wanted`.
+__device__ inline void load_marked(std::uint64_t at, bool wanted, uint4& x) {
+  asm volatile(
+      "{\n.reg .pred wanted;\n"
+      "setp.ne.b32 wanted, %5, 0;\n"
+      "@wanted ld.relaxed.gpu.global.v4.b32 {%0,%1,%2,%3}, [%4];\n}\n"
+      : "+r"(x.x), "+r"(x.y), "+r"(x.z), "+r"(x.w)
+      : "l"(at), "r"(int(wanted))
+      : "memory");
+}
 #endif
 
 /// Numbers of Count words, `apart` bytes apart, once all of them have the tag.

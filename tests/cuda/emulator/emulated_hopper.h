@@ -133,5 +133,15 @@ inline std::uint64_t load_word(std::uint64_t at) {
   isotope_emulated::isotope_emulated_poll();
   return *reinterpret_cast<const std::uint64_t*>(at);
 }
+inline void store_marked(std::uint64_t at, float x, float y, std::uint32_t mark) {
+  *reinterpret_cast<std::uint32_t*>(at) = (__float_as_uint(x) & ~1u) | mark;
+  *reinterpret_cast<std::uint32_t*>(at + 4) = (__float_as_uint(y) & ~1u) | mark;
+  isotope_emulated::isotope_emulated_stored();
+}
+inline void load_marked(std::uint64_t at, bool wanted, uint4& x) {
+  if (!wanted) return;
+  isotope_emulated::isotope_emulated_poll();
+  x = *reinterpret_cast<const uint4*>(at);
+}
 
 }  // namespace isotope::cuda::gpu

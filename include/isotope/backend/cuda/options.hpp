@@ -15,7 +15,7 @@ struct diagnostics : gpu_diagnostics {
   bool no_early_start = false;      // kernels start only when those that they wait for have ended
   bool no_joins = false;            // every step has launches of its own
   bool no_halves = false;           // layers of decoding have five launches each, not two
-  bool no_whole_step = false;       // a step of decoding of one row has two launches a layer, not one for all
+  bool no_whole_step = false;       // a step of decoding of few rows has two launches a layer, not one for all
   bool no_encoder = false;          // a small encoder of few rows has a launch for every step
   bool exchanges_in_order = false;  // exchanges between ranks wait for all launches before them, and those after them wait
 };

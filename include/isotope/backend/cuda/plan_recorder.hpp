@@ -219,7 +219,7 @@ struct plan_recorder {
     return true;
   }
 
-  /// A step of one row becomes one launch where its blocks fit the device, other layers two launches each. Without memory for them, layers keep their launches.
+  /// A step of few rows becomes one launch where its blocks fit the device, other layers two launches each. Without memory for them, layers keep their launches.
   void join_halves(std::vector<dispatch>& steps, const range& kept) {
     decode_whole_step halves(steps, kept, device->physical().limits);
     if (!halves.found()) return;
