@@ -9,22 +9,18 @@ namespace isotope::cuda::gpu {
 template <int Count> __device__ inline void add_marked(float4& sum, std::uint64_t at, std::uint32_t apart, std::uint32_t mark) {
   uint4 part[Count];
 #pragma unroll
-  for (int p = 0; p < Count; ++p) part[p].x = mark ^ 1u, part[p].y = part[p].z = part[p].w = 0;
-  bool all;
+  for (int p = 0; p < Count; ++p) part[p] = {}, load_marked(at + p * apart, true, part[p]);
+  std::uint32_t missing;
   do {
+    missing = 0;
 #pragma unroll
     for (int p = 0; p < Count; ++p) {
       const uint4& x = part[p];
       const std::uint32_t differs = ((x.x ^ mark) | (x.y ^ mark) | (x.z ^ mark) | (x.w ^ mark)) & 1u;
+      missing |= differs;
       load_marked(at + p * apart, differs != 0, part[p]);
     }
-    all = true;
-#pragma unroll
-    for (int p = 0; p < Count; ++p) {
-      const uint4& x = part[p];
-      all = all && (((x.x ^ mark) | (x.y ^ mark) | (x.z ^ mark) | (x.w ^ mark)) & 1u) == 0;
-    }
-  } while (!all);
+  } while (missing != 0);
   const auto number = [](std::uint32_t bits) { return __uint_as_float(bits & ~1u); };
 #pragma unroll
   for (int p = 0; p < Count; ++p)
