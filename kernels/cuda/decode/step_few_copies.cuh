@@ -5,9 +5,6 @@
 
 namespace isotope::cuda::gpu {
 
-/// Tiles of the table of each block that come to the L2 cache while the last layer is computed, behind those that come to shared memory.
-inline constexpr int decode_step_tiles_ahead = 6;
-
 /// Starts the copy of the block's tile i of the table into slot k; by one thread.
 template <int C> __device__ inline void load_tile_of_table(const decode_step& a, decode_step_few_memory<C>& s, int i, int k) {
   const int line = 16 * (int(blockIdx.x) + i * int(gridDim.x));
@@ -79,15 +76,6 @@ __device__ inline void copy_cached_of_layers(const decode_step_few& given, decod
   wait_for_dependencies();
   const decode_step_few_place p(a, rank);
   const int chunks = p.chunks(), row = p.cached_row(a, memory::heads, head);
-  // What has no memory in a layer before its first product comes to the L2 cache a layer ahead.
-  constexpr int held = decode_step_own_chunks * decode_step_chunk;
-  const auto prefetch = [&](int i) {
-    if (p.count <= held) return;
-    const std::uint32_t bytes = std::uint32_t(2 * decode_head * (p.count - held));
-    const std::int64_t from = std::int64_t(2 * decode_head) * (row + held);
-    prefetch_l2(a.layer[i].keys + from, bytes), prefetch_l2(a.layer[i].values + from, bytes);
-  };
-  prefetch(0);
 #pragma unroll 1
   for (int i = 0; i < a.layers; ++i) {
 #pragma unroll 1
@@ -102,17 +90,11 @@ __device__ inline void copy_cached_of_layers(const decode_step_few& given, decod
       tensor_load(shared_address(keys), given.keys[i], 0, row + decode_step_chunk * c, full);
       tensor_load(shared_address(keys + decode_step_chunk_bytes / 2), given.values[i], 0, row + decode_step_chunk * c, full);
     }
-    if (i + 1 < a.layers) prefetch(i + 1);
     if (chunks <= decode_step_own_chunks) continue;
 #pragma unroll 1
     for (int k = decode_step_own_chunks; k < min(chunks, step_few_chunks); ++k)
       barrier_wait(shared_address(&s.cached_empty[k]), std::uint32_t((i + 1) * decode_step_few_chunk::uses_of(k, chunks) - 1) & 1);
     barrier_arrive(shared_address(&s.returned));
-  }
-#pragma unroll 1
-  for (int i = decode_step_tiles; i < decode_step_tiles + decode_step_tiles_ahead; ++i) {
-    const int line = 16 * (int(blockIdx.x) + i * int(gridDim.x));
-    if (line < a.V) prefetch_l2(a.table + std::int64_t(2 * C) * line, std::uint32_t(2 * C * min(16, a.V - line)));
   }
 }
 
