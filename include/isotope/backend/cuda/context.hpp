@@ -116,8 +116,10 @@ class context {
     return submitted("launching a graph", [&] { return f()->launch_graph(graph, stream_); }, graph);
   }
   /// Puts other work on the stream by calling `work`, which returns a status; returns the value that the timeline has when it is complete. `which` tells work
-  /// that comes again and again from other work.
-  template <class Work> result<std::uint64_t> submitted(const char* what, const Work& work, const void* which = nullptr) {
+  /// that comes again and again from other work. `ended`: a word that is 0 and that the work sets when it is complete, which the host sees sooner than an event;
+  /// null: there is none.
+  template <class Work>
+  result<std::uint64_t> submitted(const char* what, const Work& work, const void* which = nullptr, std::uint32_t* ended = nullptr) {
     const std::lock_guard lock(mutex_);
     if (lost_) return gone("submitting to a lost device");
     const auto fault = options.diagnose.fault;
@@ -141,7 +143,9 @@ class context {
       return dead(s, what);
     }
     ++counters.submits;
-    pending_.push_back({++submitted_, e, which, now()});
+    for (const submission_event& p : pending_)
+      if (p.ended == ended) ended = nullptr;  // it may say that the earlier work is complete
+    pending_.push_back({++submitted_, e, which, ended, now()});
     return submitted_;
   }
   /// Waits until the timeline has reached `value`. If more work is queued behind it, the end is noticed late, up to some percent of the time that the work
@@ -155,15 +159,14 @@ class context {
     }
     std::optional<short_sleeps> precise;
     double begin = now(), seen = 0;  // seen: how long the work had run when it was last found unfinished
-    for (;;) {
+    for (unsigned turn = 1;; ++turn) {
       double pause = 0;
       {
         const std::lock_guard lock(mutex_);
         const std::size_t count = pending_up_to(value);
         if (count == 0) return {};
-        const auto here = current();
         const bool more = count < pending_.size();
-        const auto s = f()->query_event(pending_[count - 1].event);  // if it has ended, so have those before it
+        const auto s = look_at(pending_[count - 1], turn);  // if it has ended, so have those before it
         const double ran = now() - std::max(pending_.front().submitted, ended_);
         if (s == status::success) {
           learn(count, seen, ran, more);
@@ -173,15 +176,21 @@ class context {
         if (s != status::not_ready) return dead(s, "waiting for work");
         seen = ran;
         if (now() - begin > options.timeout_seconds) {  // which is the time of one piece of work
-          const auto first = count == 1 ? s : f()->query_event(pending_.front().event);
+          const auto here = current();
+          const auto first = count == 1 && pending_.front().ended == nullptr ? s : f()->query_event(pending_.front().event);
           if (first == status::not_ready) return hangs("work");
           if (first != status::success) return dead(first, "waiting for work");
           retire(1);
           begin = now(), seen = 0;
           continue;
         }
-        if (!more && !precise) precise.emplace();
-        pause = more ? usual_times::long_pause(usual_of(count), ran) : usual_times::pause_of(usual_of(count), ran);
+        const double usual = usual_of(count);
+        pause = more ? usual_times::long_pause(usual, ran) : usual_times::spins(usual, ran) ? 0 : usual_times::pause_of(usual, ran);
+        if (!more && pause > 0 && !precise) precise.emplace();
+      }
+      if (pause == 0) {
+        rest_processor();
+        continue;
       }
       std::this_thread::sleep_for(std::chrono::duration<double>(std::min(pause, options.timeout_seconds)));
     }
@@ -228,6 +237,7 @@ class context {
     std::uint64_t value = 0;
     event_handle event = nullptr;
     const void* work = nullptr;
+    std::uint32_t* ended = nullptr;
     double submitted = 0;  // seconds, as of now()
   };
   std::shared_ptr<const driver> driver_;
@@ -244,6 +254,16 @@ class context {
   std::mutex mutex_;
   std::atomic<bool> lost_ = false, hung_ = false;
 
+  /// Asks whether work has ended. Of work with a word, the driver is asked in some turns only: it knows whether the device has failed.
+  status look_at(const submission_event& work, unsigned turn) const {
+    constexpr unsigned turns = 32;
+    if (work.ended != nullptr) {
+      if (std::atomic_ref<std::uint32_t>(*work.ended).load(std::memory_order_acquire) != 0) return status::success;
+      if (turn % turns != 0) return status::not_ready;
+    }
+    const auto here = current();
+    return f()->query_event(work.event);
+  }
   /// How many pieces of work have a value up to this one.
   std::size_t pending_up_to(std::uint64_t value) const {
     std::size_t n = 0;
