@@ -232,7 +232,19 @@ struct plan_recorder {
     if (encoder_.address() == 0) {
       auto m = memory::allocate(device, small_encoder::scratch_bytes, memory_use::device, "isotope rows of a small encoder");
       if (!m) return false;
+      const auto here = device->current();
+      const auto words = m->address() + std::uint64_t(small_encoder::words_at);
+      constexpr auto count = std::size_t(small_encoder::scratch_bytes - small_encoder::words_at) / 4;
+      if (device->f()->fill_words(words, 0, count, device->stream()) != status::success) return false;
       encoder_ = *std::move(m);
+    }
+    if (encoder.asks_for_one_launch()) {
+      std::vector<dispatch> one = steps;
+      encoder.join(one, encoder_.address(), true);
+      if (const auto fit = functions->code.clusters_that_fit(one.front()); fit && *fit >= encoder.clusters()) {
+        steps = std::move(one);
+        return true;
+      }
     }
     encoder.join(steps, encoder_.address());
     return true;
