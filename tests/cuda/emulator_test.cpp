@@ -32,6 +32,12 @@ struct data {
   data() {
     for (int i = 0; i < 4096; ++i) in[i] = float(i * 37 % 101), out[i] = -1;
   }
+  /// Element i of the input as bf16, which has x exactly.
+  void put(std::size_t i, float x) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    reinterpret_cast<std::uint16_t*>(in)[i] = std::uint16_t(bits >> 16);
+  }
   void run(const kernel& k, int mode, unsigned blocks, unsigned threads, std::size_t shared = 0, unsigned cluster = 1,
            bool together = false) {
     const check a{reinterpret_cast<std::uint64_t>(in), reinterpret_cast<std::uint64_t>(out), mode};
@@ -97,14 +103,8 @@ TEST(emulator, copies_to_shared_memory_arrive_when_they_are_waited_for) {
 TEST(emulator, products_of_a_warp_are_those_of_plain_loops) {
   data d;
   std::vector<float> a(16 * 16), b(16 * 8);
-  auto* const to = reinterpret_cast<std::uint16_t*>(d.in);
-  const auto put = [&](std::size_t at, float x) {
-    std::uint32_t u;
-    std::memcpy(&u, &x, sizeof u);
-    to[at] = std::uint16_t(u >> 16);
-  };
-  for (std::size_t i = 0; i < a.size(); ++i) put(i, a[i] = float(int(i * 29 % 17) - 8));
-  for (std::size_t i = 0; i < b.size(); ++i) put(256 + i, b[i] = float(int(i * 13 % 19) - 9));
+  for (std::size_t i = 0; i < a.size(); ++i) d.put(i, a[i] = float(int(i * 29 % 17) - 8));
+  for (std::size_t i = 0; i < b.size(); ++i) d.put(256 + i, b[i] = float(int(i * 13 % 19) - 9));
   d.run(isotope_emulated_check_product, 0, 1, 32, 768);
   for (std::size_t i = 0; i < 16; ++i)
     for (std::size_t j = 0; j < 8; ++j) {
@@ -144,12 +144,9 @@ TEST(emulator, bulk_copies_come_when_they_are_waited_for_and_warps_count_at_name
 TEST(emulator, products_of_a_warpgroup_are_those_of_plain_loops) {
   data d;
   std::vector<float> a(64 * 64), b(64 * 64);
-  auto* const to = reinterpret_cast<std::uint16_t*>(d.in);
   for (std::size_t i = 0; i < a.size(); ++i) {
-    a[i] = float(int(i * 29 % 17) - 8), b[i] = float(int(i * 13 % 19) - 9);
-    std::uint32_t u[2];
-    std::memcpy(&u[0], &a[i], 4), std::memcpy(&u[1], &b[i], 4);
-    to[i] = std::uint16_t(u[0] >> 16), to[a.size() + i] = std::uint16_t(u[1] >> 16);
+    d.put(i, a[i] = float(int(i * 29 % 17) - 8));
+    d.put(a.size() + i, b[i] = float(int(i * 13 % 19) - 9));
   }
   d.run(isotope_emulated_check_warpgroup, 0, 1, 128, 16384);
   for (std::size_t i = 0; i < 64; ++i)

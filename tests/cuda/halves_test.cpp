@@ -167,6 +167,7 @@ TEST(cuda_halves, give_the_logits_of_separate_launches_step_by_step) {
   const cuda_test::hopper_devices devices;
   if (const auto why = devices.missing(); !why.empty()) GTEST_SKIP() << why;
   for (const int rows : {1, 2, 3, 8}) {
+    // The emulator takes half a second for each step: the form of one row and that of most rows.
     if (cuda_test::emulated() && (rows == 2 || rows == 3)) continue;
     on_a_device one(small, rows, true), other(small, rows, false);
     ASSERT_TRUE(one.has_halves());

@@ -1,7 +1,7 @@
 #pragma once
 // How the blocks of matmul_hopper.cu divide the work and their shared memory.
 #include "../device/access.cuh"
-#include "../device/hopper.cuh"
+#include "../device/cluster.cuh"
 #include "matmul_hopper.h"
 
 namespace isotope::cuda::gpu::hopper {

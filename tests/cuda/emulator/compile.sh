@@ -1,6 +1,6 @@
 #!/bin/sh
 # compile.sh <file.cu> <object.o> [g++ option...]: compiles device code for the emulated device, for a test program of one's own that is linked so:
-#   g++ -std=c++20 -I tests/cuda/emulator -rdynamic main.cpp object.o tests/cuda/emulator/runtime.cpp -lboost_context -lubsan
+#   g++ -std=c++20 -I tests/cuda/emulator -rdynamic main.cpp object.o tests/cuda/emulator/runtime.cpp tests/cuda/emulator/runtime_hopper.cpp -lboost_context -lubsan
 # The program runs a kernel with launch("NAME", {blocks, 1, 1}, {threads, 1, 1}, shared_bytes, arguments) of runtime.hpp. Addresses are those of the host.
 set -eu
 emulator=$(dirname "$(realpath "$0")")

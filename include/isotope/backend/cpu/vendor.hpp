@@ -25,6 +25,7 @@ inline std::string_view vendor() {
 #endif
 }
 
+/// Whether Intel did.
 inline bool made_by_intel() { return vendor() == "GenuineIntel"; }
 
 }  // namespace isotope::cpu
