@@ -290,10 +290,7 @@ TEST(cuda_encoder, gives_the_vectors_of_separate_launches) {
                             {small, 20, {0, 3, 20}, true, "encode_16"},
                             {small, 128, {0, 70, 128}, false, "encode_16"},
                             {small, 40, {0, 10, 40}, false, "encode_32"},
-                            {small, 128, {0, 128}, false, "encode_32_together"},
-                            {small, 128, {2, 31, 66, 80}, false, "encode_32_together"},
-                            {small, 20, {1, 18, 20}, true, "encode_16_together"},
-                            {deep, 64, {0, 20, 64}, false, "encode_16_together"}};
+                            {small, 128, {2, 31, 66, 80}, false, "encode_32"}};
   for (const sample& x : samples)
     for (const auto pooling : {pooling_kind::mean, pooling_kind::first}) {
       if (cuda_test::emulated() && (!x.emulated || pooling == pooling_kind::first)) continue;
@@ -306,8 +303,6 @@ TEST(cuda_encoder, gives_the_vectors_of_separate_launches) {
       ASSERT_TRUE(other.ok()) << line_of(other);
       if (x.variant.empty()) {
         ASSERT_EQ(one->joined_launches(), x.tokens > 32 ? std::size_t(x.size.layers) + 1 : std::size_t(x.size.layers + 5) / 6);
-      } else if (x.variant.ends_with("_together")) {
-        ASSERT_EQ(one->joined_launches(), std::size_t(x.size.layers + 5) / 6);
       }
       ASSERT_EQ(other->joined_launches(), 0u);
       for (int seed = 0; seed < (cuda_test::emulated() ? 1 : 20); ++seed) {

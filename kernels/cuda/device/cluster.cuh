@@ -83,15 +83,6 @@ __device__ inline std::uint64_t load_word(std::uint64_t at) {
   asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];\n" : "=l"(word) : "l"(at) : "memory");
   return word;
 }
-/// A word that says that what the thread has written, and what barriers of the block have ordered before, is there: whoever reads it sees that.
-__device__ inline void store_flag(std::uint64_t at, std::uint32_t x) {
-  asm volatile("st.release.gpu.global.u32 [%0], %1;\n" ::"l"(at), "r"(x) : "memory");
-}
-__device__ inline std::uint32_t load_flag(std::uint64_t at) {
-  std::uint32_t x;
-  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];\n" : "=r"(x) : "l"(at) : "memory");
-  return x;
-}
 #endif
 
 /// Numbers of Count words, `apart` bytes apart, once all of them have the tag.

@@ -17,10 +17,6 @@ template <int C, int F, int H, int T> struct encode_heads : encode_pipe<C, F, H,
   __device__ unsigned char* head_tile(int layer, int of) const {
     return pointer<unsigned char>(a.heads) + (std::int64_t(layer % 2 * a.tiles * groups + of) * H + rank) * bytes;
   }
-  /// What a cluster's block of the same head says when the head's tiles of a layer are there. No launch before has said the same.
-  __device__ std::uint64_t flag_of(int cluster) const { return a.flags + 4 * std::uint64_t(cluster * H + rank); }
-  __device__ std::uint32_t flag(int layer) const { return launch * (encode_most_layers + 1) + std::uint32_t(layer - a.base) + 1; }
-  std::uint32_t launch = 0;  // its number, of those with flags
   /// Reads weights of queries, keys and values.
   __device__ void prepare_qkv() {
     if (base::has_head()) base::load_lines();
@@ -53,18 +49,14 @@ template <int C, int F, int H, int T> struct encode_heads : encode_pipe<C, F, H,
     if (a.tiles == 1) return;
     for (int m = 0; m < groups; ++m)
       if (t < bytes / 16) reinterpret_cast<uint4*>(head_tile(layer, tile * groups + m))[t] = reinterpret_cast<const uint4*>(s.heads[m])[t];
-    if (a.flags == 0) return;
-    computing_sync();
-    if (t == 0) store_flag(flag_of(tile), flag(layer));
   }
 
   /// Attention of the cluster's rows by the block's head: `attended` has the results. Ends with a barrier.
   __device__ void attend_head(int layer) {
     const int m = warp / attending, at = warp % attending;
-    const bool alone = a.tiles == 1 || a.flags != 0;  // the block has its own tiles
     if (m < groups) {
       const int first = s.first_group[m], end = s.end_groups[m], turns = end - first;
-      if (at < turns || at == 0) attend_keys(layer, m, at, first, end, alone);
+      if (at < turns || at == 0) attend_keys(layer, m, at, first, end);
     }
     base::template load_columns<1>();
     computing_sync();
@@ -80,7 +72,8 @@ template <int C, int F, int H, int T> struct encode_heads : encode_pipe<C, F, H,
   }
 
  private:
-  __device__ void attend_keys(int layer, int m, int at, int first, int end, bool alone) {
+  __device__ void attend_keys(int layer, int m, int at, int first, int end) {
+    const bool alone = a.tiles == 1;  // the block has the tiles of all groups
     const unsigned char* own = alone ? s.heads[m] : head_tile(layer, tile * groups + m);
     const uint4 q0 = chunk_at(own + g * 2 * D + 16 * q), q1 = chunk_at(own + (g + 8) * 2 * D + 16 * q);
     const int row = m * encode_rows + g;
@@ -89,11 +82,8 @@ template <int C, int F, int H, int T> struct encode_heads : encode_pipe<C, F, H,
     float top[2] = {least, least}, total[2] = {0.0f, 0.0f}, sum[4][4] = {};
 #pragma unroll 1
     for (int j = first + at; j < end; j += attending) {
-      const bool here = alone && j / groups == tile;
-      if (a.flags != 0 && !here)
-        while (load_flag(flag_of(j / groups)) != flag(layer)) continue;
       __syncwarp();
-      const unsigned char* of = here ? s.heads[j % groups] : head_tile(layer, j);
+      const unsigned char* of = alone ? s.heads[j] : head_tile(layer, j);
       const unsigned char* k = of + keys_at + (g / 2 * 4 + g % 2) * 2 * D + 16 * q;
       const unsigned char* v = of + values_at + g * 2 * encode_rows + 8 * q;
       const uint4 k0 = chunk_at(k), k1 = chunk_at(k + 2 * 2 * D);

@@ -63,9 +63,6 @@ struct encode_arguments {
   std::uint64_t x;                                 // (N, C) bf16: rows behind each layer; 0: not stored
   std::uint64_t
       heads;  // (2, groups of 16 rows, H, head tile) bf16: what a launch of several clusters passes to the next one, of even and odd layers
-  std::uint64_t
-      flags;  // (clusters, H) u32: with them a launch of several clusters does all stages, and all clusters run at the same time; 0: launches order them
-  std::uint64_t launches;  // two u32: how many launches with flags there were, and 0
   std::uint64_t y,
       y_host;  // (texts, C) bf16: the means of the rows of texts, of a single cluster; 0: not computed. The second is in the host's memory; 0: nowhere
   std::uint64_t ended;    // u32 in the host's memory that becomes 1 when y_host is written; 0: none

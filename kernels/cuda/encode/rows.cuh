@@ -84,7 +84,8 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
     if (behind_layer && a.x != 0 && tensor_row() < a.N)
       *reinterpret_cast<uint2*>(pointer<std::uint16_t>(a.x) + std::int64_t(tensor_row()) * C + columns::at()) = four;
   }
-  /// Sends the team's row to all blocks, behind what its first warps have written.
+  /// Sends the team's row to all blocks, behind what its first warps have written. A block without a head may get a row behind attention before it has waited for the same row behind
+  /// the MLP; the first was sent half a layer earlier by the same block, so it has come, although nothing says so formally.
   __device__ void send_row() {
     constexpr int chunks = C / 8, threads = 32 * encode_team;
     static_assert(chunks * R % threads == 0);
@@ -172,11 +173,12 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
     cluster_wait();
     send_row();
   }
-  /// Goes on where another launch has ended: behind a layer with all rows, or behind queries, keys and values with the block's rows.
+  /// Goes on where another launch has ended: behind a layer with all rows, or behind queries, keys and values with the block's rows. Nobody waits for a block without a head before
+  /// rows behind attention are sent to it, so it copies its own rows alone: a late copy of another one would take the place of the new row.
   __device__ void resume() {
     find_texts();
     constexpr int chunks = C / 8;
-    const bool all = a.first % 2 == 0;
+    const bool all = a.first % 2 == 0 && base::has_head();
     for (int i = t; i < chunks * T; i += 32 * encode_warps) {
       const int at = i / chunks, row = tile * T + at, chunk = i % chunks;
       if (all || at % R == rank)
@@ -222,12 +224,6 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
     add_and_normalise(R, true, v.down_bias, v.last_norm_weight, v.last_norm_bias);
   }
 
-  /// The last block to call this counts the launch: all have read its number.
-  __device__ void count_launch() {
-    auto* const counts = pointer<std::uint32_t>(a.launches);
-    if (t != 0 || atomicAdd(counts + 1, 1u) != gridDim.x - 1) return;
-    counts[0] = base::launch + 1, counts[1] = 0;
-  }
   /// The mean of each text's rows, or its first row, divided by its norm: a thread has a column.
   __device__ void finish() {
     if (a.y == 0) return;

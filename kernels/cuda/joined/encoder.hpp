@@ -24,8 +24,7 @@ class small_encoder {
   static constexpr std::int64_t most_rows = gpu::encode_most_rows;
   static constexpr std::int64_t rows_bytes = 2 * most_rows * columns,
                                 heads_bytes = 2 * (most_rows / gpu::encode_rows) * heads * gpu::encode_head_tile_bytes, starts_bytes = 512,
-                                flags_bytes = 4 * (most_rows / gpu::encode_rows) * heads, words_at = rows_bytes + heads_bytes,
-                                counter_at = words_at + starts_bytes, flags_at = counter_at + 64, scratch_bytes = flags_at + flags_bytes;
+                                words_at = rows_bytes + heads_bytes, counter_at = words_at + starts_bytes, scratch_bytes = counter_at + 64;
   static_assert(4 * (gpu::encode_most_texts + 1) <= starts_bytes);
 
   small_encoder(const plan_view& p, const region_addresses& base, const device_limits& device) : steps_(p, base), device_(device) {
@@ -38,21 +37,18 @@ class small_encoder {
   /// Whether it is a plan that its kernels take on other devices.
   bool device_refuses() const { return device_refuses_; }
 
-  /// Whether several clusters are to share a launch, which all of them must have room for at once.
-  bool asks_for_one_launch() const { return tiles() > 1 && device_.switches.variant.ends_with("_together"); }
-  std::int64_t clusters() const { return tiles(); }
-  /// Replaces the launches of the plan; `together`: clusters share launches. Rows, keys and values lie in `scratch`, memory of scratch_bytes, of which the bytes from words_at on are 0 before the first run.
-  void join(std::vector<dispatch>& all, std::uint64_t scratch, bool together = false) const {
+  /// Replaces the launches of the plan. Rows, keys and values lie in `scratch`, memory of scratch_bytes, of which the bytes from words_at on are 0 before the first run.
+  void join(std::vector<dispatch>& all, std::uint64_t scratch) const {
     std::vector<dispatch> made;
     const int layers = int(steps_.layers.size()), stages = 2 * layers;
-    if (tiles() == 1 || together) {
+    if (tiles() == 1) {
       for (int first = 0; first < stages; first += 2 * gpu::encode_most_layers)
         made.push_back(launch(scratch, first, std::min(stages, first + 2 * gpu::encode_most_layers)));
     } else {
       for (int first = 0, end = 1; first < stages; first = end, end = std::min(stages, end + 2))
         made.push_back(launch(scratch, first, end));
     }
-    if (tiles() > 1) made.push_back(pool(all.back(), scratch, together));
+    if (tiles() > 1) made.push_back(pool(all.back(), scratch));
     all = std::move(made);
   }
 
@@ -130,7 +126,6 @@ class small_encoder {
     const bool alone = a.tiles == 1, whole = alone && first == 0 && end == a.stages;
     a.kept_starts = first == 0 && !whole ? scratch + words_at : 0;
     a.counter = scratch + counter_at;
-    if (!alone && first % 2 == 0 && end - first >= 2) a.flags = scratch + flags_at, a.launches = scratch + counter_at + 16;
     a.x = whole ? 0 : scratch, a.heads = alone ? 0 : scratch + std::uint64_t(rows_bytes);
     a.y = alone && end == a.stages ? s.y.at : 0;
     a.first_row = s.pooling.how == pooling_kind::first ? 1 : 0, a.normalise = s.pooling.normalise ? 1 : 0,
@@ -187,7 +182,6 @@ class small_encoder {
     }
     if (a.kept_starts != 0) d.writes.push_back(kept);
     if (a.x != 0) d.writes.push_back(x);
-    if (a.flags != 0) d.writes.emplace_back(a.launches, 8), d.writes.emplace_back(a.flags, flags_bytes);
     if (a.heads != 0) d.reads.push_back(passed), d.writes.push_back(passed);
     if (a.y != 0) {
       d.writes.emplace_back(s.y), d.writes.push_back(counter);
@@ -202,23 +196,24 @@ class small_encoder {
     std::memcpy(d.arguments.data(), &a, sizeof a);
     static_assert(sizeof a <= dispatch::argument_limit);
     d.count = per_block(tiles() * gpu::encode_ranks, gpu::encode_threads, gpu::encode_bytes(int(columns), int(hidden), rows()));
-    d.count.cluster = gpu::encode_ranks, d.count.together = a.flags != 0;
+    d.count.cluster = gpu::encode_ranks;
     d.default_threads = d.count.threads;
     d.set = isotope::kernels::native::name;
     d.matrices = "bf16";
-    d.starts_early = a.flags == 0;
+    d.starts_early = true;
     return d;
   }
   /// The launch that pools the rows, with rows in `scratch`.
-  dispatch pool(dispatch d, std::uint64_t scratch, bool together) const {
+  dispatch pool(dispatch d, std::uint64_t scratch) const {
     gpu::pool_arguments a;
     std::memcpy(&a, d.arguments.data(), sizeof a);
     a.x = scratch, a.x_stride = columns, a.starts = scratch + words_at;
-    a.counter = scratch + counter_at;
+    const bool writes_to_host = d.function == "pool_bf16_wide";
+    if (writes_to_host) a.counter = scratch + counter_at;
     std::memcpy(d.arguments.data(), &a, sizeof a);
     d.reads = {range(scratch, 2 * steps_.N * columns), range(a.starts, starts_bytes)};
+    if (!writes_to_host) return d;
     d.writes.emplace_back(a.counter, 4);
-    d.starts_early = d.starts_early && !together;
     d.host.output = offsetof(gpu::pool_arguments, y_host), d.host.ended = offsetof(gpu::pool_arguments, ended);
     return d;
   }

@@ -3,7 +3,7 @@
 // All layers of a small post-norm encoder on few rows. Bound by latency, and by the bytes that blocks of a cluster send each other: a cluster has 16 or 32 rows, and its blocks divide
 // the heads and the hidden values of the MLP, so that a layer has four exchanges, through shared memory: the parts of a product's rows go to the block that owns the row, which adds them
 // up in their order, normalises the row and sends it to all. Weights come as boxes, which one warp asks for as soon as there is room. Clusters pass keys and values to each other through global
-// memory, from launch to launch or, where they share a launch, by flags. Weights copied by warps of their own were slower on an H200 (bench/CUDA.md).
+// memory, from launch to launch. Weights copied by warps of their own were slower on an H200 (bench/CUDA.md).
 #include "encode/rows.cuh"
 
 namespace isotope::cuda::gpu {
@@ -23,7 +23,6 @@ template <int C, int F, int H, int T> __device__ inline void encode(const encode
   }
   take_registers<encode_registers>();
   wait_for_dependencies();
-  if (a.flags != 0) b.launch = *pointer<const volatile std::uint32_t>(a.launches);
   if (a.first == 0) b.embed();
   else b.resume();
   for (int layer = a.first / 2;; ++layer) {
@@ -38,7 +37,6 @@ template <int C, int F, int H, int T> __device__ inline void encode(const encode
     if (2 * layer + 2 >= a.end) break;
   }
   b.gather();  // no block of the cluster ends before the others have sent it their rows
-  if (a.flags != 0) b.count_launch();
   if (a.end == a.stages) b.finish();
 }
 

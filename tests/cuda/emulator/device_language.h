@@ -43,7 +43,6 @@ inline int __syncthreads_or(int p, int line = __builtin_LINE()) { return ::isoto
 inline int __syncthreads_and(int p, int line = __builtin_LINE()) { return ::isotope_emulated::isotope_emulated_barrier(p == 0, line) == 0; }
 inline void __threadfence() {}
 inline void __threadfence_block() {}
-inline void __threadfence_system() {}
 inline void __trap() { ::isotope_emulated::isotope_emulated_fail("trap"); }
 
 namespace isotope_emulated {

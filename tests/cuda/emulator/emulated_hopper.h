@@ -133,13 +133,5 @@ inline std::uint64_t load_word(std::uint64_t at) {
   isotope_emulated::isotope_emulated_poll();
   return *reinterpret_cast<const std::uint64_t*>(at);
 }
-inline void store_flag(std::uint64_t at, std::uint32_t x) {
-  *reinterpret_cast<std::uint32_t*>(at) = x;
-  isotope_emulated::isotope_emulated_stored();
-}
-inline std::uint32_t load_flag(std::uint64_t at) {
-  isotope_emulated::isotope_emulated_poll();
-  return *reinterpret_cast<const std::uint32_t*>(at);
-}
 
 }  // namespace isotope::cuda::gpu

@@ -127,7 +127,7 @@ struct plan_recorder {
     const auto starts_there = [&] { return copies_in(all) == 0 || source(all[0].copy) == all[0].copy.host; };
     if (of.direct() != nullptr && times == 1 && starts_there() && readback == all.back().copy.host) {
       const auto run = [&] {
-        *of.ended() = 0;
+        if (of.ended() != nullptr) *of.ended() = 0;
         const status s = of.copies_inputs() ? copy_inputs() : status::success;
         return s == status::success ? of.launch_direct() : s;
       };
@@ -238,15 +238,11 @@ struct plan_recorder {
       if (device->f()->fill_words(words, 0, count, device->stream()) != status::success) return false;
       encoder_ = *std::move(m);
     }
-    if (encoder.asks_for_one_launch()) {
-      std::vector<dispatch> one = steps;
-      encoder.join(one, encoder_.address(), true);
-      if (const auto fit = functions->code.clusters_that_fit(one.front()); fit && *fit >= encoder.clusters()) {
-        steps = std::move(one);
-        return true;
-      }
-    }
-    encoder.join(steps, encoder_.address());
+    std::vector<dispatch> joined = steps;
+    encoder.join(joined, encoder_.address());
+    const auto fit = functions->code.clusters_that_fit(joined.front());
+    if (!fit || *fit < 1) return false;
+    steps = std::move(joined);
     return true;
   }
 

@@ -124,7 +124,7 @@ class step_graph {
       return launch_on_stream(*context_, one_.what, one_.function, one_.arguments);
     return context_->f()->launch_graph(direct_, context_->stream());
   }
-  /// The u32 that a run of `direct` sets when it has ended.
+  /// The u32 that a run of `direct` sets when it has ended; null: there is none.
   std::uint32_t* ended() const { return reinterpret_cast<std::uint32_t*>(ended_.mapped()); }
 
   /// Replaces the graph: dispatch i waits for those in waits[i], and if early[i] is 1, it starts before its only one has ended. @error missing_feature, out_of_memory, with the kernel's name
@@ -138,7 +138,7 @@ class step_graph {
   result<void> build_direct(loaded_functions& functions, const Make& make, const dispatch_edges& waits,
                             const std::vector<std::uint8_t>& early, const stream_groups& groups) {
     if (make(std::uint64_t(0)).launches.empty()) return {};
-    if (ended_.mapped() == nullptr) {
+    if (ended_.mapped() == nullptr && !context_->options.diagnose.no_end_word) {
       auto m = memory::allocate(context_, 64, memory_use::readback, "isotope end of a run");
       if (!m) return m.error();
       ended_ = *std::move(m);

@@ -74,6 +74,8 @@ class usual_times {
 inline void rest_processor() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb");
 #endif
 }
 
