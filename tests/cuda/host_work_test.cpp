@@ -194,6 +194,20 @@ TEST_F(cuda_host_work, of_kernels_that_reach_the_memory_of_the_host_is_a_launch_
   EXPECT_EQ(m.run(m.readback), both_means);
   EXPECT_EQ(calls(), (counts{{"cuLaunchKernelEx", 1}, {"cuEventRecord", 1}}));
 }
+TEST_F(cuda_host_work, of_a_run_does_not_take_the_word_of_another_one_for_its_own) {
+  auto s = loaded(d, 3);
+  means m(s);
+  const auto submit = [&] { return *m.recorder.submit(*m.graph, m.all, m.upload.address(), m.upload.mapped(), m.readback.mapped()); };
+  const auto first = submit(), second = submit();
+  ASSERT_TRUE(m.device->wait(first).ok());
+  const auto third = submit();
+  ASSERT_TRUE(m.device->wait(second).ok());  // which sets the word
+  std::memset(m.readback.mapped(), 0, 32);
+  ASSERT_TRUE(m.device->wait(third).ok());
+  std::vector<float> got(8);
+  std::memcpy(got.data(), m.readback.mapped(), 32);
+  EXPECT_EQ(got, both_means);
+}
 TEST_F(cuda_host_work, of_kernels_that_fail_before_they_say_that_they_have_ended_is_an_error) {
   cuda_test::run_alone([&] {
     auto s = loaded(d, 3);
