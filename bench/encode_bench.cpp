@@ -55,10 +55,11 @@ template <class F> std::vector<double> times_of(const F& f) {
 
 int main(int argc, char** argv) {
   if (argc < 4)
-    return std::fprintf(stderr,
-                        "usage: bench_encode SIZE SEQUENCES TOKENS [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] "
-                        "[--any-order] [--no-early-start] [--no-encoder] [--no-direct] [--no-end-word] [--no-graph-of-one] [--variant NAME] "
-                        "[--calibration FOLDER]\n"),
+    return std::fprintf(
+               stderr,
+               "usage: bench_encode SIZE SEQUENCES TOKENS [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] "
+               "[--any-order] [--no-early-start] [--no-encoder] [--no-direct] [--no-end-word] [--no-graph-of-one] [--variant NAME] "
+               "[--calibration FOLDER]\n"),
            2;
   iso::model::bert size;
   bool known = false;

@@ -47,6 +47,7 @@ template <int C, int F, int H, int T> struct encode_pipe {
   static constexpr int R = encode_ranks, slots = memory::slots, own = memory::own, groups = memory::groups, pitch = memory::pitch,
                        hidden = F / R, piece_bytes = encode_piece_bytes(C), half_chunks = C / 64;
   static_assert(C == 32 * encode_warps && C / H == encode_head && H <= R && hidden == encode_group * encode_lines && own * R == T);
+  static_assert(slots >= 5 && slots <= 7, "see release()");
   static_assert(encode_group * encode_lines == 8 * encode_warps && own * encode_team <= encode_warps && C == 128 * encode_norm_warps);
   const encode_arguments& a;
   memory& s;
@@ -109,7 +110,8 @@ template <int C, int F, int H, int T> struct encode_pipe {
     }
   }
   __device__ void wait_for_piece(int n) { barrier_wait(shared_address(&s.full[n % slots]), std::uint32_t(n / slots) & 1); }
-  /// The warp needs the next `count` pieces no more.
+  /// The warp needs the next `count` pieces no more. It may have waited for one of them alone, so a fast warp could count twice for a slot that has not been filled again; it does not, since
+  /// all warps that compute meet between a piece and the one that follows it in its slot.
   __device__ void release(int count) {
     __syncwarp();
     if (lane == 0)

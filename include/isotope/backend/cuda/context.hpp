@@ -263,9 +263,7 @@ class context {
   /// Of work with a word that a thread looks at again and again, the driver is asked seldom: it knows whether the device has failed, but takes longer.
   static constexpr unsigned turns_to_a_question = 16;
 
-  static bool is_set(std::uint32_t* word) {
-    return std::atomic_ref<std::uint32_t>(*word).load(std::memory_order_acquire) != 0;
-  }
+  static bool is_set(std::uint32_t* word) { return std::atomic_ref<std::uint32_t>(*word).load(std::memory_order_acquire) != 0; }
   /// Waits a microsecond for the word, or lets other threads run where there is none. Other threads have the mutex meanwhile.
   static void rest_at(std::uint32_t* word) {
     if (word == nullptr) return std::this_thread::yield();
