@@ -6,7 +6,7 @@
 #include <cstring>
 #include <iterator>
 #include <numbers>
-#include <optional>
+#include <string_view>
 
 #include <isotope/kernels/cuda/encode/encode.h>
 #include <isotope/kernels/cuda/reference/pool.h>
@@ -26,6 +26,8 @@ class small_encoder {
                                 heads_bytes = 2 * (most_rows / gpu::encode_rows) * heads * gpu::encode_head_tile_bytes, starts_bytes = 512,
                                 words_at = rows_bytes + heads_bytes, counter_at = words_at + starts_bytes, scratch_bytes = counter_at + 64;
   static_assert(4 * (gpu::encode_most_texts + 1) <= starts_bytes);
+
+  static constexpr std::string_view no_room = "the device has no room for a cluster of a small encoder";
 
   small_encoder(const plan_view& p, const region_addresses& base, const device_limits& device) : steps_(p, base), device_(device) {
     why_ = steps_.why();
@@ -80,8 +82,7 @@ class small_encoder {
     if (!device_.hopper()) return "small encoders need Hopper's tensor cores";
     if (!fatbins::encode_hopper.there()) return "this build has no code for small encoders";
     const int bytes = gpu::encode_bytes(int(columns), int(hidden), rows());
-    if (device_.shared_bytes < bytes || device_.multiprocessors < least_multiprocessors)
-      return "the device has no room for a cluster of a small encoder";
+    if (device_.shared_bytes < bytes || device_.multiprocessors < least_multiprocessors) return no_room;
     return {};
   }
 

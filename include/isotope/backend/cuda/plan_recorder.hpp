@@ -224,11 +224,12 @@ struct plan_recorder {
   bool join_encoder(const bound_plan& p, std::vector<dispatch>& steps) {
     if (device->options.diagnose.no_encoder || steps.empty()) return false;
     const small_encoder encoder(p.plan, p.base, device->physical().limits);
-    if (!encoder.why().empty()) {
+    const auto refused = [&steps](std::string_view why) {
       for (dispatch& d : steps)
-        if (encoder.device_refuses() && d.function.starts_with("attention_packed") && d.reason.empty()) d.reason = encoder.why();
+        if (d.function.starts_with("attention_packed") && d.reason.empty()) d.reason = why;
       return false;
-    }
+    };
+    if (!encoder.why().empty()) return encoder.device_refuses() && refused(encoder.why());
     if (encoder_.address() == 0) {
       auto m = memory::allocate(device, small_encoder::scratch_bytes, memory_use::device, "isotope rows of a small encoder");
       if (!m) return false;
@@ -241,7 +242,7 @@ struct plan_recorder {
     std::vector<dispatch> joined = steps;
     encoder.join(joined, encoder_.address());
     const auto fit = functions->code.clusters_that_fit(joined.front());
-    if (!fit || *fit < 1) return false;
+    if (!fit || *fit < 1) return refused(small_encoder::no_room);
     steps = std::move(joined);
     return true;
   }
