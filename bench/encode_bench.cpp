@@ -1,11 +1,10 @@
 /// bench_encode SIZE SEQUENCES TOKENS [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] [--any-order] [--no-early-start] [--no-encoder]
-/// [--no-direct] [--no-end-word] [--no-graph-of-one] [--variant NAME] [--calibration FOLDER]: a BERT with random weights embeds SEQUENCES texts of TOKENS tokens in one run, on the backend of this build. RUNS (20) are in
+/// [--no-direct] [--variant NAME] [--calibration FOLDER]: a BERT with random weights embeds SEQUENCES texts of TOKENS tokens in one run, on the backend of this build. RUNS (20) are in
 /// flight together, fewer where they take more than a second, so that the device always has the next one; `alone`: from ids in the caller's memory to
 /// vectors in the caller's memory, a run at a time. The digest of the first vector does not depend on SEQUENCES, but with --any-order: plans are not
-/// `batch_invariant`, and few rows have launches of their own, without --no-encoder; --no-direct: inputs and outputs are copied; --no-graph-of-one: a single
-/// kernel without copies is launched as such; --variant:
-/// of kernels that have one whose name begins so, such as encode_32; --profile: where the time goes. --calibration FOLDER: also the time
-/// alone that the figures of isotope-info calibrate predict.
+/// `batch_invariant`, and few rows have launches of their own, without --no-encoder; --no-direct: inputs and outputs are copied; --variant: of kernels that
+/// have one whose name begins so, such as encode_32; --profile: where the time goes. --calibration FOLDER: also the time alone that the figures of
+/// isotope-info calibrate predict.
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
 
@@ -55,11 +54,10 @@ template <class F> std::vector<double> times_of(const F& f) {
 
 int main(int argc, char** argv) {
   if (argc < 4)
-    return std::fprintf(
-               stderr,
-               "usage: bench_encode SIZE SEQUENCES TOKENS [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] "
-               "[--any-order] [--no-early-start] [--no-encoder] [--no-direct] [--no-end-word] [--no-graph-of-one] [--variant NAME] "
-               "[--calibration FOLDER]\n"),
+    return std::fprintf(stderr,
+                        "usage: bench_encode SIZE SEQUENCES TOKENS [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] "
+                        "[--any-order] [--no-early-start] [--no-encoder] [--no-direct] [--variant NAME] "
+                        "[--calibration FOLDER]\n"),
            2;
   iso::model::bert size;
   bool known = false;
@@ -91,10 +89,6 @@ int main(int argc, char** argv) {
         if (word == "--no-encoder") o.diagnose.no_encoder = true;
       if constexpr (requires { o.diagnose.no_direct; })
         if (word == "--no-direct") o.diagnose.no_direct = true;
-      if constexpr (requires { o.diagnose.no_end_word; })
-        if (word == "--no-end-word") o.diagnose.no_end_word = true;
-      if constexpr (requires { o.diagnose.no_graph_of_one; })
-        if (word == "--no-graph-of-one") o.diagnose.no_graph_of_one = true;
     }(options);
   }
 

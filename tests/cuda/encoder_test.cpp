@@ -82,13 +82,13 @@ struct launches {
 };
 
 TEST(cuda_encoder, takes_the_place_of_all_launches) {
-  for (const int tokens : {1, 16, 17, 32, 33, 64, 65, 128}) {
+  for (const int tokens : {1, 16, 17, 32, 33, 96, 97, 128}) {
     const launches l(small, tokens);
     ASSERT_EQ(l.why, "") << tokens;
     std::vector<std::string> wanted;
     if (tokens <= 16) wanted = {"encode_384_16"};
     else if (tokens <= 32) wanted = {"encode_384_32"};
-    else if (tokens <= 64) wanted = {"encode_384_16", "encode_384_16", "encode_384_16", "pool_bf16_wide"};
+    else if (tokens <= 96) wanted = {"encode_384_16", "encode_384_16", "encode_384_16", "pool_bf16_wide"};
     else wanted = {"encode_384_32", "encode_384_32", "encode_384_32", "pool_bf16_wide"};
     EXPECT_EQ(l.names(), wanted);
     std::vector<int> done(l.steps.size());
@@ -125,7 +125,7 @@ TEST(cuda_encoder, reads_ids_and_writes_vectors_in_the_memory_of_the_host) {
     std::vector<dispatch> all = l.all;
     all.insert(all.begin(), in);
     all.push_back(out);
-    const direct_launches direct(all, graph_edges(l.all), 4242);
+    const direct_launches direct(all);
     ASSERT_EQ(direct.launches.size(), l.all.size()) << tokens;
     gpu::encode_arguments before, after;
     std::memcpy(&before, l.all[0].arguments.data(), sizeof before);
@@ -140,7 +140,6 @@ TEST(cuda_encoder, reads_ids_and_writes_vectors_in_the_memory_of_the_host) {
     if (tokens <= 32) {
       EXPECT_EQ(after.y, before.y);
       EXPECT_EQ(after.y_host, host(out.copy, before.y));
-      EXPECT_EQ(after.ended, 4242u);
       continue;
     }
     EXPECT_NE(before.kept_starts, 0u) << "later launches read where texts start in memory of the device";
@@ -148,7 +147,6 @@ TEST(cuda_encoder, reads_ids_and_writes_vectors_in_the_memory_of_the_host) {
     std::memcpy(&last, direct.launches.back().arguments.data(), sizeof last);
     EXPECT_EQ(last.starts, before.kept_starts);
     EXPECT_EQ(last.y_host, host(out.copy, last.y));
-    EXPECT_EQ(last.ended, 4242u);
   }
 }
 TEST(cuda_encoder, is_left_out_with_a_reason_for_everything_that_its_kernels_do_not_take) {

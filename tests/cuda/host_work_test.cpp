@@ -126,7 +126,7 @@ TEST_F(cuda_host_work, of_waiting_sleeps_between_questions) {
 struct means {
   std::shared_ptr<context> device;
   plan_recorder& recorder;
-  memory upload, readback, other, rows, y, counter;
+  memory upload, readback, other, rows, y;
   std::vector<dispatch> all;
   std::unique_ptr<step_graph> graph;
 
@@ -137,14 +137,13 @@ struct means {
   }
   explicit means(session<f32>& s) : device(s.queue().recorder().device), recorder(s.queue().recorder()) {
     upload = allocated(memory_use::upload), readback = allocated(memory_use::readback), other = allocated(memory_use::readback);
-    rows = allocated(memory_use::device), y = allocated(memory_use::device), counter = allocated(memory_use::device);
+    rows = allocated(memory_use::device), y = allocated(memory_use::device);
     const std::array<float, 12> x{1, 2, 3, 4, 10, 20, 30, 40, 20, 40, 60, 80};
     EXPECT_TRUE(s.queue().upload(rows, 0, std::as_bytes(std::span(x))).ok());
-    EXPECT_TRUE(s.queue().clear(counter, 0, 256).ok());
     const std::array<std::int32_t, 3> starts{0, 1, 3};
     std::memcpy(upload.mapped(), starts.data(), sizeof starts);
     gpu::pool_arguments a{};
-    a.x = rows.address(), a.starts = upload.address(), a.y = y.address(), a.counter = counter.address();
+    a.x = rows.address(), a.starts = upload.address(), a.y = y.address();
     a.x_stride = a.y_stride = a.C = 4, a.N = 3, a.B = 2;
     dispatch in, k, out;
     in.copy = {upload.mapped(), upload.address(), 16, true};
@@ -153,7 +152,7 @@ struct means {
     k.arguments.resize(sizeof a);
     std::memcpy(k.arguments.data(), &a, sizeof a);
     k.reads = {range(rows.address(), 48), range(upload.address(), 12)}, k.writes = {range(y.address(), 32)};
-    k.host = {{offsetof(gpu::pool_arguments, starts)}, offsetof(gpu::pool_arguments, y_host), offsetof(gpu::pool_arguments, ended)};
+    k.host = {{offsetof(gpu::pool_arguments, starts)}, offsetof(gpu::pool_arguments, y_host)};
     out.copy = {readback.mapped(), y.address(), 32, false};
     out.reads = {range(y.address(), 32)};
     all = {in, k, out};
@@ -180,45 +179,11 @@ TEST_F(cuda_host_work, of_kernels_that_reach_the_memory_of_the_host_is_a_launch_
   calls();
   EXPECT_EQ(m.run(m.readback), both_means);
   EXPECT_EQ(calls(), (counts{{"cuGraphLaunch", 1}, {"cuEventRecord", 1}, {"cuEventQuery", 1}}));
-  EXPECT_EQ(*m.graph->ended(), 1u);
-  emulator().set_eager(true);
-  for (int i = 0; i < 2; ++i) {
-    std::memset(m.readback.mapped(), 0, 32);
-    EXPECT_EQ(m.run(m.readback), both_means);
-    EXPECT_EQ(calls(), (counts{{"cuGraphLaunch", 1}, {"cuEventRecord", 1}})) << "the kernel has said that it has ended";
-  }
-  EXPECT_EQ(m.run(m.other), both_means) << "of another frame";
-  EXPECT_EQ(calls(), calls_of(1));
-  m.device->options.diagnose.no_graph_of_one = true;
   std::memset(m.readback.mapped(), 0, 32);
   EXPECT_EQ(m.run(m.readback), both_means);
-  EXPECT_EQ(calls(), (counts{{"cuLaunchKernelEx", 1}, {"cuEventRecord", 1}}));
-}
-TEST_F(cuda_host_work, of_a_run_does_not_take_the_word_of_another_one_for_its_own) {
-  auto s = loaded(d, 3);
-  means m(s);
-  const auto submit = [&] { return *m.recorder.submit(*m.graph, m.all, m.upload.address(), m.upload.mapped(), m.readback.mapped()); };
-  const auto first = submit(), second = submit();
-  ASSERT_TRUE(m.device->wait(first).ok());
-  const auto third = submit();
-  ASSERT_TRUE(m.device->wait(second).ok());  // which sets the word
-  std::memset(m.readback.mapped(), 0, 32);
-  ASSERT_TRUE(m.device->wait(third).ok());
-  std::vector<float> got(8);
-  std::memcpy(got.data(), m.readback.mapped(), 32);
-  EXPECT_EQ(got, both_means);
-}
-TEST_F(cuda_host_work, of_kernels_that_fail_before_they_say_that_they_have_ended_is_an_error) {
-  cuda_test::run_alone([&] {
-    auto s = loaded(d, 3);
-    means m(s);
-    emulator().set_fault("kernel", 700);
-    const auto value = m.recorder.submit(*m.graph, m.all, m.upload.address(), m.upload.mapped(), m.readback.mapped());
-    ASSERT_TRUE(value.ok());
-    const auto r = m.device->wait(*value);
-    ASSERT_FALSE(r.ok());
-    EXPECT_EQ(r.error().code, errc::device_lost) << r.error().line();
-  });
+  calls();
+  EXPECT_EQ(m.run(m.other), both_means) << "of another frame";
+  EXPECT_EQ(calls(), calls_of(1));
 }
 TEST_F(cuda_host_work, of_other_launches_has_copies) {
   auto s = loaded(d, 3);
@@ -229,16 +194,11 @@ TEST_F(cuda_host_work, of_other_launches_has_copies) {
     return m.graph->direct() == nullptr ? "all" : m.graph->copies_inputs() ? "inputs" : "none";
   };
   EXPECT_EQ(copies_of([](auto&) {}), "none");
-  EXPECT_EQ(copies_of([](auto& all) { all[1].host.ended = -1; }), "all") << "nobody says that it has ended";
   EXPECT_EQ(copies_of([](auto& all) { all[1].host.output = -1; }), "all") << "it writes to the device alone";
   EXPECT_EQ(copies_of([](auto& all) { all[1].writes.clear(); }), "all") << "outputs are somebody else's";
   EXPECT_EQ(copies_of([](auto& all) { all.insert(all.begin() + 1, all[1]); }), "all") << "two kernels write outputs";
   EXPECT_EQ(copies_of([](auto& all) { all.pop_back(); }), "all") << "outputs stay on the device";
-  const auto beside = [](auto& all) {
-    all.insert(all.begin() + 1, all[1]);
-    all[1].writes.clear();
-  };
-  EXPECT_EQ(copies_of(beside), "all") << "another kernel may end later";
+  EXPECT_EQ(copies_of([](auto& all) { all[2].copy.bytes = 1 << 20; }), "all") << "outputs are large";
   EXPECT_EQ(copies_of([](auto& all) { all[1].host.inputs.clear(); }), "inputs") << "it reads memory of the device";
   EXPECT_EQ(copies_of([](auto& all) { all[1].reads.push_back(range(all[0].copy.device + 4, 4)); }), "inputs")
       << "it reads something else there";

@@ -12,8 +12,8 @@ template <int C, int F, int T> struct encode_memory {
   static constexpr int R = encode_ranks, own = encode_own_rows(T), groups = T / encode_rows, pitch = encode_pitch(C),
                        hidden_pitch = encode_pitch(F / R), slots = encode_slots(T), most_bytes = encode_bytes(C, F, T);
   alignas(128) unsigned char ring[slots][encode_piece_bytes(C)];
-  alignas(128) unsigned char x[T * pitch];                         // all rows of the cluster
-  alignas(16) unsigned char parts[R][own][encode_part_bytes * C];  // of the block's rows, from each block
+  alignas(128) unsigned char x[T * pitch];     // all rows of the cluster
+  alignas(16) std::uint16_t parts[R][own][C];  // of the block's rows, from each block
   struct products {
     alignas(16) unsigned char hidden[T * hidden_pitch];  // the block's hidden values
     float4 halves[groups][encode_warps][32];             // sums of a warp that another one adds to its own
@@ -68,7 +68,7 @@ template <int C, int F, int H, int T> struct encode_pipe {
   }
   __device__ bool has_head() const { return rank < H; }
   /// The rows of the cluster that this block owns are rank + R i.
-  __device__ static std::uint32_t bytes_of_parts(int sources) { return std::uint32_t(sources * own * encode_part_bytes * C); }
+  __device__ static std::uint32_t bytes_of_parts(int sources) { return std::uint32_t(sources * own * 2 * C); }
   static constexpr std::uint32_t gathered_bytes = T * 2 * C;
 
   __device__ void begin() {
@@ -188,25 +188,18 @@ template <int C, int F, int H, int T> struct encode_pipe {
       send_parts(m, y);
     }
   }
+  /// Parts are rounded: what passes between blocks is bound by bytes (bench/CUDA.md).
   __device__ void send_parts(int m, const float (&y)[4][4]) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const int row = m * encode_rows + g + 8 * h;
-      const auto send_to = [&](int byte, const float4& x) {
-        send(reinterpret_cast<const float*>(s.parts[rank][row / R] + byte), shared_address(&s.summed), std::uint32_t(row % R), x);
-      };
-      if constexpr (encode_narrow_parts) {
-        float4 eight;
-        eight.x = __uint_as_float(pair_bits<bf16>(y[0][2 * h], y[0][2 * h + 1])),
-        eight.y = __uint_as_float(pair_bits<bf16>(y[1][2 * h], y[1][2 * h + 1]));
-        eight.z = __uint_as_float(pair_bits<bf16>(y[2][2 * h], y[2][2 * h + 1])),
-        eight.w = __uint_as_float(pair_bits<bf16>(y[3][2 * h], y[3][2 * h + 1]));
-        send_to(2 * (32 * warp + 8 * q), eight);
-      } else {
-#pragma unroll
-        for (int k = 0; k < 2; ++k)
-          send_to(4 * (32 * warp + 8 * q + 4 * k), {y[2 * k][2 * h], y[2 * k][2 * h + 1], y[2 * k + 1][2 * h], y[2 * k + 1][2 * h + 1]});
-      }
+      float4 eight;
+      eight.x = __uint_as_float(pair_bits<bf16>(y[0][2 * h], y[0][2 * h + 1]));
+      eight.y = __uint_as_float(pair_bits<bf16>(y[1][2 * h], y[1][2 * h + 1]));
+      eight.z = __uint_as_float(pair_bits<bf16>(y[2][2 * h], y[2][2 * h + 1]));
+      eight.w = __uint_as_float(pair_bits<bf16>(y[3][2 * h], y[3][2 * h + 1]));
+      send(reinterpret_cast<const float*>(s.parts[rank][row / R] + 32 * warp + 8 * q), shared_address(&s.summed), std::uint32_t(row % R),
+           eight);
     }
   }
   /// Waits for the rows of all blocks, if they are coming.

@@ -19,11 +19,8 @@ inline constexpr int encode_registers = 160, encode_other_registers = 32;
 /// elements each.
 inline constexpr int encode_lines = 32, encode_group = 3;
 constexpr int encode_piece_bytes(int C) { return 2 * encode_lines * C; }
-/// Parts of sums pass between blocks in bf16, as separate launches round whole sums: they are bound by bytes (bench/CUDA.md). Otherwise in f32.
-inline constexpr bool encode_narrow_parts = true;
-inline constexpr int encode_part_bytes = encode_narrow_parts ? 2 : 4;
 /// Pieces of weights in shared memory, where a cluster has T rows.
-constexpr int encode_slots(int T) { return (encode_narrow_parts ? 7 : 6) - (T == 16 ? 0 : 1); }
+constexpr int encode_slots(int T) { return T == 16 ? 7 : 6; }
 /// Bytes between rows of K elements in shared memory: an odd number of 64 bytes, so that eight threads that read 64 bytes of two rows meet no conflict.
 constexpr int encode_pitch(int K) { return 2 * K % 128 == 64 ? 2 * K : 2 * K + 64; }
 /// Rows that a block of a cluster of T rows owns.
@@ -37,7 +34,7 @@ inline constexpr int encode_result_pitch = encode_head + 8;
 constexpr int encode_bytes(int C, int F, int T) {
   const int results = 4 * encode_attending * encode_rows * encode_result_pitch,
             hidden = T * encode_pitch(F / encode_ranks) + T / encode_rows * 512 * encode_warps;
-  return encode_slots(T) * encode_piece_bytes(C) + T * encode_pitch(C) + encode_part_bytes * T * C + (results > hidden ? results : hidden) +
+  return encode_slots(T) * encode_piece_bytes(C) + T * encode_pitch(C) + 2 * T * C + (results > hidden ? results : hidden) +
          2 * T * encode_head + T / encode_rows * encode_head_tile_bytes + 2 * encode_own_rows(T) * C + 8 * encode_attending * encode_rows +
          1280;
 }
@@ -65,9 +62,7 @@ struct encode_arguments {
       heads;  // (2, groups of 16 rows, H, head tile) bf16: what a launch of several clusters passes to the next one, of even and odd layers
   std::uint64_t y,
       y_host;  // (texts, C) bf16: the means of the rows of texts, of a single cluster; 0: not computed. The second is in the host's memory; 0: nowhere
-  std::uint64_t ended;    // u32 in the host's memory that becomes 1 when y_host is written; 0: none
-  std::uint64_t counter;  // u32 that is 0 before and after a launch
-  double least_norm;      // what y is divided by at least
+  double least_norm;                                                          // what y is divided by at least
   std::int32_t word_count, place_count, N, texts, tiles, first, end, stages;  // tiles: clusters; stages: of all layers
   std::int32_t base;                                                          // the layer that is first in `layers`
   std::int32_t first_row;                                                     // takes the first row of each text in place of the mean

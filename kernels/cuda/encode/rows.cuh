@@ -1,7 +1,6 @@
 #pragma once
 // Rows of the encoder that a block owns: three warps of its team add up the parts of a row and normalise it, and the team sends it to all blocks of the cluster. A thread of these
 // warps has four neighbouring columns.
-#include "device/host_words.cuh"
 #include "device/packed_rows.cuh"
 #include "encode/attend.cuh"
 #include "rows/teams.cuh"
@@ -28,12 +27,6 @@ struct encode_columns {
     if (id >= 0 && id < rows) return of(pointer<const void>(table + 2 * std::uint64_t(id) * C));
     const float nan = __uint_as_float(0x7fffffffu);
     return {{nan, nan, nan, nan}};
-  }
-  /// Of a row of parts of sums.
-  __device__ static encode_columns of_parts(const unsigned char* row) {
-    if constexpr (encode_narrow_parts) return of(row);
-    const float4 four = *reinterpret_cast<const float4*>(row + 4 * at());
-    return {{four.x, four.y, four.z, four.w}};
   }
   __device__ void add(const encode_columns& y) {
 #pragma unroll
@@ -114,7 +107,7 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
       columns sum[2] = {};
 #pragma unroll
       for (int r = 0; r < R; ++r)
-        if (r < sources) sum[r % 2].add(columns::of_parts(s.parts[r][mine()]));
+        if (r < sources) sum[r % 2].add(columns::of(s.parts[r][mine()]));
       sum[0].add(sum[1]);
       x.add(sum[0]);
       if (t == 0) barrier_expect(shared_address(&s.summed), base::bytes_of_parts(base::sums % 2 == 0 ? R : H));
@@ -227,7 +220,6 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
   /// The mean of each text's rows, or its first row, divided by its norm: a thread has a column.
   __device__ void finish() {
     if (a.y == 0) return;
-    if (rank >= a.texts) return;
     for (int b = rank; b < a.texts; b += R) {
       const int first = s.starts[b], last = s.starts[b + 1], count = last <= first ? 0 : a.first_row != 0 ? 1 : last - first;
       float y = 0.0f;
@@ -250,9 +242,6 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
       pointer<std::uint16_t>(a.y)[std::int64_t(b) * C + t] = bits;
       if (a.y_host != 0) pointer<std::uint16_t>(a.y_host)[std::int64_t(b) * C + t] = bits;
     }
-    if (a.ended == 0) return;
-    computing_sync();
-    if (t == 0) say_ended(a.ended, a.counter, unsigned(a.texts < R ? a.texts : R));
   }
 };
 

@@ -24,7 +24,7 @@ class small_encoder {
   static constexpr std::int64_t most_rows = gpu::encode_most_rows;
   static constexpr std::int64_t rows_bytes = 2 * most_rows * columns,
                                 heads_bytes = 2 * (most_rows / gpu::encode_rows) * heads * gpu::encode_head_tile_bytes, starts_bytes = 512,
-                                words_at = rows_bytes + heads_bytes, counter_at = words_at + starts_bytes, scratch_bytes = counter_at + 64;
+                                starts_at = rows_bytes + heads_bytes, scratch_bytes = starts_at + starts_bytes;
   static_assert(4 * (gpu::encode_most_texts + 1) <= starts_bytes);
 
   static constexpr std::string_view no_room = "the device has no room for a cluster of a small encoder";
@@ -39,7 +39,7 @@ class small_encoder {
   /// Whether it is a plan that its kernels take on other devices.
   bool device_refuses() const { return device_refuses_; }
 
-  /// Replaces the launches of the plan. Rows, keys and values lie in `scratch`, memory of scratch_bytes, of which the bytes from words_at on are 0 before the first run.
+  /// Replaces the launches of the plan. Rows, keys and values lie in `scratch`, memory of scratch_bytes.
   void join(std::vector<dispatch>& all, std::uint64_t scratch) const {
     std::vector<dispatch> made;
     const int layers = int(steps_.layers.size()), stages = 2 * layers;
@@ -60,12 +60,12 @@ class small_encoder {
   std::string_view why_;
   bool device_refuses_ = false;
 
-  /// Rows of a cluster. On an H200 seven clusters find room at once; 32 rows stay in one cluster, whose launches do not wait for others.
+  /// Rows of a cluster. 32 rows stay in one cluster, whose launches do not wait for others; up to 96 have clusters of 16, of which seven find room at once on an H200 (bench/CUDA.md).
   int rows() const {
     const std::string_view variant = device_.switches.variant;
     if (variant.starts_with("encode_16")) return 16;
     if (variant.starts_with("encode_32")) return 32;
-    return steps_.N <= 16 || (steps_.N > 32 && steps_.N <= 64) ? 16 : 32;
+    return steps_.N <= 16 || (steps_.N > 32 && steps_.N <= 96) ? 16 : 32;
   }
   /// Clusters. One of 16 blocks finds room on every device with more multiprocessors than eight groups of 14 have.
   std::int64_t tiles() const { return (steps_.N + rows() - 1) / rows(); }
@@ -121,12 +121,11 @@ class small_encoder {
     a.places = s.tables[1].at, a.place_ids = s.ids[1].at, a.place_count = word(s.tables[1].dims[0]);
     a.kinds = s.added.at;
     a.embedding_weight = s.first.weight.at, a.embedding_bias = s.first.bias.at, a.embedding_epsilon = float(s.first.epsilon);
-    a.starts = first == 0 ? s.starts.at : scratch + words_at, a.texts = word(s.starts.dims[0] - 1);
+    a.starts = first == 0 ? s.starts.at : scratch + starts_at, a.texts = word(s.starts.dims[0] - 1);
     a.N = word(s.N), a.tiles = word(tiles());
     a.first = first, a.end = end, a.stages = word(2 * std::int64_t(s.layers.size())), a.base = first / 2;
     const bool alone = a.tiles == 1, whole = alone && first == 0 && end == a.stages;
-    a.kept_starts = first == 0 && !whole ? scratch + words_at : 0;
-    a.counter = scratch + counter_at;
+    a.kept_starts = first == 0 && !whole ? scratch + starts_at : 0;
     a.x = whole ? 0 : scratch, a.heads = alone ? 0 : scratch + std::uint64_t(rows_bytes);
     a.y = alone && end == a.stages ? s.y.at : 0;
     a.first_row = s.pooling.how == pooling_kind::first ? 1 : 0, a.normalise = s.pooling.normalise ? 1 : 0,
@@ -169,7 +168,7 @@ class small_encoder {
       if (ends == 2 * k + 2) steps_of(1, int(encoder_steps::steps_of_layer));
     }
     const range x(scratch, 2 * s.N * columns), passed(scratch + std::uint64_t(rows_bytes), heads_bytes),
-        kept(scratch + words_at, starts_bytes), counter(a.counter, 4);
+        kept(scratch + starts_at, starts_bytes);
     if (first == 0) {
       d.reads.emplace_back(s.starts);
       d.host.inputs = {offsetof(gpu::encode_arguments, word_ids), offsetof(gpu::encode_arguments, place_ids),
@@ -185,8 +184,8 @@ class small_encoder {
     if (a.x != 0) d.writes.push_back(x);
     if (a.heads != 0) d.reads.push_back(passed), d.writes.push_back(passed);
     if (a.y != 0) {
-      d.writes.emplace_back(s.y), d.writes.push_back(counter);
-      d.host.output = offsetof(gpu::encode_arguments, y_host), d.host.ended = offsetof(gpu::encode_arguments, ended);
+      d.writes.emplace_back(s.y);
+      d.host.output = offsetof(gpu::encode_arguments, y_host);
       d.also.push_back(std::int32_t(encoder_steps::steps_before + s.layers.size() * encoder_steps::steps_of_layer));
     }
     d.step = d.also.back();
@@ -208,14 +207,9 @@ class small_encoder {
   dispatch pool(dispatch d, std::uint64_t scratch) const {
     gpu::pool_arguments a;
     std::memcpy(&a, d.arguments.data(), sizeof a);
-    a.x = scratch, a.x_stride = columns, a.starts = scratch + words_at;
-    const bool writes_to_host = d.function == "pool_bf16_wide";
-    if (writes_to_host) a.counter = scratch + counter_at;
+    a.x = scratch, a.x_stride = columns, a.starts = scratch + starts_at;
     std::memcpy(d.arguments.data(), &a, sizeof a);
     d.reads = {range(scratch, 2 * steps_.N * columns), range(a.starts, starts_bytes)};
-    if (!writes_to_host) return d;
-    d.writes.emplace_back(a.counter, 4);
-    d.host.output = offsetof(gpu::pool_arguments, y_host), d.host.ended = offsetof(gpu::pool_arguments, ended);
     return d;
   }
 };

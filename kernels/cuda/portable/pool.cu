@@ -3,7 +3,6 @@
 #include "pool.h"
 
 #include "../device/early.cuh"
-#include "../device/host_words.cuh"
 #include "../device/packed_rows.cuh"
 #include "../rows/vectors.cuh"
 
@@ -63,19 +62,13 @@ template <int T, int UNIT> __device__ inline void pool(const pool_arguments& a) 
 #pragma unroll
     for (int k = 0; k < UNIT; ++k) y[k] = float(y[k] / by);
   }
+  if (team != 0) return;
   const std::int64_t i = b * a.y_stride + at * UNIT;
-  if (team == 0) {
-    if constexpr (UNIT == 1) {
-      put<T>(a.y, i, y[0]);
-    } else {
-      *reinterpret_cast<uint4*>(a.y + std::uint64_t(i) * element_bytes<T>) = packed<T>(y);
-      if (a.y_host != 0) *reinterpret_cast<uint4*>(a.y_host + std::uint64_t(i) * element_bytes<T>) = packed<T>(y);
-    }
-  }
-  if constexpr (UNIT > 1) {  // others do not write to the host
-    if (a.ended == 0) return;
-    __syncthreads();
-    if (threadIdx.x == 0) say_ended(a.ended, a.counter, gridDim.x);
+  if constexpr (UNIT == 1) {
+    put<T>(a.y, i, y[0]);
+  } else {
+    *reinterpret_cast<uint4*>(a.y + std::uint64_t(i) * element_bytes<T>) = packed<T>(y);
+    if (a.y_host != 0) *reinterpret_cast<uint4*>(a.y_host + std::uint64_t(i) * element_bytes<T>) = packed<T>(y);
   }
 }
 

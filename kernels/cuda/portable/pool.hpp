@@ -30,8 +30,7 @@ template <GpuPrecision P> struct kernel<op::pool, P, kernels::portable> {
                                                           : 2][wide ? 1 : 0],
                         a, per_block(a.B, gpu::pool_threads), {x, l.in[1]}, {y});
     d.starts_early = true;
-    if (wide && a.B == 1)  // several blocks need a counter
-      d.host.output = offsetof(gpu::pool_arguments, y_host), d.host.ended = offsetof(gpu::pool_arguments, ended);
+    if (wide) d.host.output = offsetof(gpu::pool_arguments, y_host);
   }
 };
 

@@ -14,10 +14,7 @@ struct pool_arguments {
   std::int32_t first;      // takes the first row of each sequence instead of the mean
   std::int32_t normalise;  // divides by the norm, at least least_norm
   std::int32_t type;       // of x and y
-  // Of the kernel in portable/ alone.
-  std::uint64_t y_host;   // (B, C): y once more, in the host's memory, where elements are vectors of 16 bytes; 0: nowhere
-  std::uint64_t ended;    // u32 in the host's memory that becomes 1 when y_host is written; 0: none
-  std::uint64_t counter;  // u32 that is 0 before and after a launch, if there is `ended`
+  std::uint64_t y_host;    // (B, C): y once more, in the host's memory, by kernels in portable/ that have vectors of 16 bytes; 0: nowhere
 };
 
 }  // namespace isotope::cuda::gpu

@@ -116,10 +116,8 @@ class context {
     return submitted("launching a graph", [&] { return f()->launch_graph(graph, stream_); }, graph);
   }
   /// Puts other work on the stream by calling `work`, which returns a status; returns the value that the timeline has when it is complete. `which` tells work
-  /// that comes again and again from other work. `ended`: a word that is 0 and that the work sets when it is complete, which the host sees sooner than an event;
-  /// null: there is none.
-  template <class Work>
-  result<std::uint64_t> submitted(const char* what, const Work& work, const void* which = nullptr, std::uint32_t* ended = nullptr) {
+  /// that comes again and again from other work.
+  template <class Work> result<std::uint64_t> submitted(const char* what, const Work& work, const void* which = nullptr) {
     const std::lock_guard lock(mutex_);
     if (lost_) return gone("submitting to a lost device");
     const auto fault = options.diagnose.fault;
@@ -128,6 +126,7 @@ class context {
       if (fault == injected_fault::device_lost) return struck(std::string(what) + " (injected)");
     }
     const auto here = current();
+    if (const auto s = work(); s != status::success) return dead(s, what);
     event_handle e = nullptr;
     if (!spare_.empty()) {
       e = spare_.back();
@@ -137,24 +136,16 @@ class context {
       if (const auto s = f()->create_event(&e, no_timing); s != status::success) return dead(s, "creating an event");
       ++counters.objects;
     }
-    if (const auto s = work(); s != status::success) {
-      spare_.push_back(e);
-      return dead(s, what);
-    }
     if (const auto s = f()->record_event(e, stream_); s != status::success) {
-      settle();  // the work has begun, and nobody will wait for it
       spare_.push_back(e);
       return dead(s, what);
     }
     ++counters.submits;
-    bool asks = ended != nullptr;
-    for (const submission_event& p : pending_) asks = asks && p.ended != ended;  // it may say that the earlier work is complete
-    pending_.push_back({++submitted_, e, which, ended, asks, now()});
+    pending_.push_back({++submitted_, e, which, now()});
     return submitted_;
   }
-  /// Waits until the timeline has reached `value`: the host sees all results of the work, which has read all of its inputs. Work with a word may not have left the device by then; what follows
-  /// on the stream waits for that. If more work is queued behind it, the end is noticed late, up to some percent of the time that the work takes, and the wait costs the thread
-  /// one or two looks. What the work was submitted with lives as long as this. @error device_lost, timeout (after either, the device counts as lost)
+  /// Waits until the timeline has reached `value`. If more work is queued behind it, the end is noticed late, up to some percent of the time that the work
+  /// takes, and the wait costs the thread one or two looks. @error device_lost, timeout (after either, the device counts as lost)
   result<void> wait(std::uint64_t value) {
     if (lost_) return gone("waiting for a lost device");
     if (options.diagnose.fault == injected_fault::hung && counters.submits > options.diagnose.fault_after) {
@@ -164,18 +155,16 @@ class context {
     }
     std::optional<short_sleeps> precise;
     double begin = now(), seen = 0;  // seen: how long the work had run when it was last found unfinished
-    for (unsigned turn = 1;; ++turn) {
+    for (;;) {
       double pause = 0;
-      std::uint32_t* word = nullptr;
       {
         const std::lock_guard lock(mutex_);
         const std::size_t count = pending_up_to(value);
         if (count == 0) return {};
+        const auto here = current();
         const bool more = count < pending_.size();
-        const submission_event& last = pending_[count - 1];  // if it has ended, so have those before it
-        const double usual = usual_of(count), ran = now() - std::max(pending_.front().submitted, ended_);
-        const bool spins = !more && usual_times::spins(usual, ran);
-        const auto s = look_at(last, !spins || turn % turns_to_a_question == 1);
+        const auto s = f()->query_event(pending_[count - 1].event);  // if it has ended, so have those before it
+        const double ran = now() - std::max(pending_.front().submitted, ended_);
         if (s == status::success) {
           learn(count, seen, ran, more);
           retire(count);
@@ -184,20 +173,19 @@ class context {
         if (s != status::not_ready) return dead(s, "waiting for work");
         seen = ran;
         if (now() - begin > options.timeout_seconds) {  // which is the time of one piece of work
-          const auto here = current();
-          const auto first = count == 1 && !last.asks ? s : f()->query_event(pending_.front().event);
+          const auto first = count == 1 ? s : f()->query_event(pending_.front().event);
           if (first == status::not_ready) return hangs("work");
           if (first != status::success) return dead(first, "waiting for work");
           retire(1);
           begin = now(), seen = 0;
           continue;
         }
-        pause = more ? usual_times::long_pause(usual, ran) : spins ? 0 : usual_times::pause_of(usual, ran);
+        const double usual = usual_of(count);
+        pause = more ? usual_times::long_pause(usual, ran) : usual_times::spins(usual, ran) ? 0 : usual_times::pause_of(usual, ran);
         if (!more && pause > 0 && !precise) precise.emplace();
-        if (last.asks) word = last.ended;
       }
-      if (pause > 0) std::this_thread::sleep_for(std::chrono::duration<double>(std::min(pause, options.timeout_seconds)));
-      else rest_at(word);
+      if (pause == 0) std::this_thread::yield();  // other threads get the mutex, too
+      else std::this_thread::sleep_for(std::chrono::duration<double>(std::min(pause, options.timeout_seconds)));
     }
   }
   /// Waits until the device has passed an event that was recorded on the stream after `what`, which is no submission. @error as `wait`
@@ -242,8 +230,6 @@ class context {
     std::uint64_t value = 0;
     event_handle event = nullptr;
     const void* work = nullptr;
-    std::uint32_t* ended = nullptr;
-    bool asks = false;     // whether `ended` is 1 only when this work is complete
     double submitted = 0;  // seconds, as of now()
   };
   std::shared_ptr<const driver> driver_;
@@ -260,23 +246,6 @@ class context {
   std::mutex mutex_;
   std::atomic<bool> lost_ = false, hung_ = false;
 
-  /// Of work with a word that a thread looks at again and again, the driver is asked seldom: it knows whether the device has failed, but takes longer.
-  static constexpr unsigned turns_to_a_question = 16;
-
-  static bool is_set(std::uint32_t* word) { return std::atomic_ref<std::uint32_t>(*word).load(std::memory_order_acquire) != 0; }
-  /// Waits a microsecond for the word, or lets other threads run where there is none. Other threads have the mutex meanwhile.
-  static void rest_at(std::uint32_t* word) {
-    if (word == nullptr) return std::this_thread::yield();
-    constexpr int looks = 32;
-    for (int i = 0; i < looks && !is_set(word); ++i) rest_processor();
-  }
-  /// Asks whether work has ended: its word, if it has one of its own, and otherwise, or if `driver`, the driver.
-  status look_at(const submission_event& work, bool driver) const {
-    if (work.asks && is_set(work.ended)) return status::success;
-    if (work.asks && !driver) return status::not_ready;
-    const auto here = current();
-    return f()->query_event(work.event);
-  }
   /// How many pieces of work have a value up to this one.
   std::size_t pending_up_to(std::uint64_t value) const {
     std::size_t n = 0;

@@ -1,12 +1,11 @@
 #pragma once
 /// Launches that need no copies, or none of outputs: kernels read inputs where the host has put them, and write results where the host reads them. On an H200 the two copies around a graph take 6 us
-/// (bench/CUDA.md). Kernels reach that memory over the bus, so only those do so that read little, and once.
+/// (bench/CUDA.md). Kernels reach that memory over the bus, so only those do so that read and write little, and once.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
-#include "../queue/hazards.hpp"
 #include "launch.hpp"
 
 namespace isotope::cuda {
@@ -21,30 +20,27 @@ inline std::size_t copies_out(const std::vector<dispatch>& all) {
   return !all.empty() && all.back().copy.host != nullptr && !all.back().copy.to_device ? 1 : 0;
 }
 
-/// Dispatches with the host's addresses in place of the device's; the last kernel sets the u32 at `ended` to 1 when all have ended. Empty where this is not possible: a kernel writes
-/// outputs in its own way, or the last one may end before others. Inputs are still copied if a kernel reads them in its own way, or they have more than 16 KB. `waits` are the edges
-/// between the dispatches that are no copies. Memory of the device has the outputs, too, and inputs that are copied.
+/// Dispatches with the host's addresses in place of the device's. Empty where this is not possible: outputs have more than 64 KB, or a kernel writes them in its own way. Inputs are still
+/// copied if a kernel reads them in its own way, or they have more than 16 KB. Memory of the device has the outputs, too, and inputs that are copied.
 class direct_launches {
  public:
   std::vector<dispatch> launches;
   bool copies_inputs = false;
 
-  direct_launches(const std::vector<dispatch>& all, const dispatch_edges& waits, std::uint64_t ended)
-      : first_(copies_in(all)), last_(all.size() - copies_out(all)), all_(all) {
-    if (first_ >= last_ || last_ == all.size() || all[last_ - 1].host.ended < 0 || !ends_last(waits)) return;
+  explicit direct_launches(const std::vector<dispatch>& all) : first_(copies_in(all)), last_(all.size() - copies_out(all)), all_(all) {
+    if (first_ >= last_ || last_ == all.size() || all.back().copy.bytes > most_output_bytes) return;
     const auto begin = all.begin() + std::ptrdiff_t(first_), end = all.begin() + std::ptrdiff_t(last_);
     std::vector<dispatch> made(begin, end);
     for (dispatch& d : made) copies_inputs = copies_inputs || !redirect_inputs(d);
-    if (copies_inputs || bytes_ > most_bytes) made.assign(begin, end), copies_inputs = true;
+    if (copies_inputs || bytes_ > most_input_bytes) made.assign(begin, end), copies_inputs = true;
     for (dispatch& d : made)
       if (!redirect_outputs(d)) return;
     if (outputs_ != 1) return;
-    set(made.back(), std::uint32_t(made.back().host.ended), ended);
     launches = std::move(made);
   }
 
  private:
-  static constexpr std::int64_t most_bytes = 16 << 10;
+  static constexpr std::int64_t most_input_bytes = 16 << 10, most_output_bytes = 64 << 10;
   std::size_t first_, last_;
   const std::vector<dispatch>& all_;
   std::int64_t bytes_ = 0;
@@ -62,16 +58,6 @@ class direct_launches {
   }
   static void set(dispatch& d, std::uint32_t offset, std::uint64_t x) { std::memcpy(d.arguments.data() + offset, &x, sizeof x); }
 
-  /// Whether the last dispatch waits for all others, through any number of them.
-  static bool ends_last(const dispatch_edges& waits) {
-    std::vector<std::uint8_t> before(waits.size(), 0);
-    before.back() = 1;
-    for (std::size_t i = waits.size(); i-- > 0;) {
-      if (before[i] == 0) return false;
-      for (const auto k : waits[i]) before[k] = 1;
-    }
-    return true;
-  }
   bool redirect_inputs(dispatch& d) {
     const dispatch before = d;
     for (std::size_t k = 0; k < first_; ++k) {

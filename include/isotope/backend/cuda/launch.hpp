@@ -132,7 +132,6 @@ struct library_collective {
 struct host_words {
   std::vector<std::uint32_t> inputs{};  // of inputs that it reads few times
   std::int32_t output = -1;             // where it writes its output, too; the address there is 0 otherwise
-  std::int32_t ended = -1;              // of a u32 that it sets to 1 when it has written everything; the address there is 0 otherwise
 };
 
 /// One node of a graph: a kernel launch, a product of cuBLASLt, an exchange between ranks, or a copy. Edges are derived from `reads` and `writes`, so a range that is left out is a race.

@@ -21,7 +21,6 @@ class loaded_code : public code_store {
   ~loaded_code() override {
     if (context_->lost()) return;
     const auto here = context_->current();
-    if (!libraries_.empty()) context_->f()->synchronize_stream(context_->stream());  // waits may return before kernels have ended
     for (const auto& [code, library] : libraries_) context_->f()->unload_library(library);
   }
 

@@ -18,8 +18,6 @@ struct diagnostics : gpu_diagnostics {
   bool no_whole_step = false;       // a step of decoding of one row has two launches a layer, not one for all
   bool no_encoder = false;          // a small encoder of few rows has a launch for every step
   bool no_direct = false;           // inputs and outputs of every run are copied
-  bool no_end_word = false;         // an event alone says that a run has ended
-  bool no_graph_of_one = false;     // one kernel without copies around it is launched without a graph
   bool exchanges_in_order = false;  // exchanges between ranks wait for all launches before them, and those after them wait
 };
 using options = basic_device_options<diagnostics>;

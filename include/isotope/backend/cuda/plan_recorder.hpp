@@ -105,8 +105,7 @@ struct plan_recorder {
     const auto early = device->options.diagnose.no_early_start ? std::vector<std::uint8_t>(inner.size(), 0)
                                                                : early_starts(inner, waits, device->physical().limits);
     if (auto r = to->build(*functions, inner, waits, early, groups); !r || device->options.diagnose.no_direct) return r;
-    const auto direct = [&](std::uint64_t ended) { return direct_launches(all, waits, ended); };
-    return to->build_direct(*functions, direct, waits, early, groups);
+    return to->build_direct(*functions, direct_launches(all), waits, early, groups);
   }
   /// Starts recorded dispatches, `times` runs of them, with the inputs of `upload`, whose first byte belongs at the device's address `inputs`; outputs are copied to
   /// `readback` after the last run. A run on the memory that the dispatches were recorded with needs fewer copies where there is a graph for that. Returns the timeline's value at
@@ -127,11 +126,10 @@ struct plan_recorder {
     const auto starts_there = [&] { return copies_in(all) == 0 || source(all[0].copy) == all[0].copy.host; };
     if (of.direct() != nullptr && times == 1 && starts_there() && readback == all.back().copy.host) {
       const auto run = [&] {
-        if (of.ended() != nullptr) *of.ended() = 0;
         const status s = of.copies_inputs() ? copy_inputs() : status::success;
-        return s == status::success ? of.launch_direct() : s;
+        return s == status::success ? f->launch_graph(of.direct(), stream) : s;
       };
-      return device->submitted("launching a graph", run, of.direct(), of.ended());
+      return device->submitted("launching a graph", run, of.direct());
     }
     const executable_handle graph = of.handle();
     const auto run = [&] {
@@ -233,10 +231,6 @@ struct plan_recorder {
     if (encoder_.address() == 0) {
       auto m = memory::allocate(device, small_encoder::scratch_bytes, memory_use::device, "isotope rows of a small encoder");
       if (!m) return false;
-      const auto here = device->current();
-      const auto words = m->address() + std::uint64_t(small_encoder::words_at);
-      constexpr auto count = std::size_t(small_encoder::scratch_bytes - small_encoder::words_at) / 4;
-      if (device->f()->fill_words(words, 0, count, device->stream()) != status::success) return false;
       encoder_ = *std::move(m);
     }
     std::vector<dispatch> joined = steps;

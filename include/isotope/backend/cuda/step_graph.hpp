@@ -10,8 +10,8 @@
 
 #include "../session/rank_groups.hpp"
 #include "blas_products.hpp"
+#include "direct_launches.hpp"
 #include "loaded_code.hpp"
-#include "memory.hpp"
 #include "shipped_choices.hpp"
 #include "stream_communicator.hpp"
 
@@ -118,14 +118,6 @@ class step_graph {
   executable_handle direct() const { return direct_; }
   /// Whether inputs are copied before them.
   bool copies_inputs() const { return copies_inputs_; }
-  /// Launches `direct`, if it is there.
-  status launch_direct() {
-    if (context_->options.diagnose.no_graph_of_one && one_.function != nullptr)
-      return launch_on_stream(*context_, one_.what, one_.function, one_.arguments);
-    return context_->f()->launch_graph(direct_, context_->stream());
-  }
-  /// The u32 that a run of `direct` sets when it has ended; null: there is none.
-  std::uint32_t* ended() const { return reinterpret_cast<std::uint32_t*>(ended_.mapped()); }
 
   /// Replaces the graph: dispatch i waits for those in waits[i], and if early[i] is 1, it starts before its only one has ended. @error missing_feature, out_of_memory, with the kernel's name
   result<void> build(loaded_functions& functions, const std::vector<dispatch>& all, const dispatch_edges& waits,
@@ -133,36 +125,18 @@ class step_graph {
     clear();
     return instantiate(executable_, functions, all, waits, early, groups);
   }
-  /// Adds the graph of `direct`: the direct_launches that make(address of the word) returns, if there are any. @error as `build`
-  template <class Make>
-  result<void> build_direct(loaded_functions& functions, const Make& make, const dispatch_edges& waits,
+  /// Adds the graph of `direct`, if there are such launches. @error as `build`
+  result<void> build_direct(loaded_functions& functions, const direct_launches& how, const dispatch_edges& waits,
                             const std::vector<std::uint8_t>& early, const stream_groups& groups) {
-    if (make(std::uint64_t(0)).launches.empty()) return {};
-    if (ended_.mapped() == nullptr && !context_->options.diagnose.no_end_word) {
-      auto m = memory::allocate(context_, 64, memory_use::readback, "isotope end of a run");
-      if (!m) return m.error();
-      ended_ = *std::move(m);
-    }
-    const auto made = make(ended_.address());
-    const std::vector<dispatch>& all = made.launches;
-    copies_inputs_ = made.copies_inputs;
-    if (auto r = instantiate(direct_, functions, all, waits, early, groups); !r || all.size() != 1) return r;
-    auto function = functions.code.of(all[0]);
-    auto arguments = arguments_of(*context_, all[0]);
-    if (function && arguments) one_ = {all[0], *function, *std::move(arguments)};
-    return {};
+    copies_inputs_ = how.copies_inputs;
+    if (how.launches.empty()) return {};
+    return instantiate(direct_, functions, how.launches, waits, early, groups);
   }
 
  private:
   std::shared_ptr<context> context_;
   executable_handle executable_ = nullptr, direct_ = nullptr;
-  memory ended_;
   bool copies_inputs_ = false;
-  struct {
-    dispatch what;
-    function_handle function = nullptr;
-    std::vector<std::byte> arguments;
-  } one_;                                // what `direct` has if that is a single kernel
   std::vector<graph_handle> exchanges_;  // captured; they own what the library needs to run them
 
   /// @error missing_feature, out_of_memory
@@ -193,7 +167,6 @@ class step_graph {
       if (*e != nullptr) context_->f()->destroy_executable(*e);
       *e = nullptr;
     }
-    one_.function = nullptr;
     for (const graph_handle g : exchanges_) context_->f()->destroy_graph(g);
     exchanges_.clear();
   }

@@ -70,15 +70,6 @@ class usual_times {
   }
 };
 
-/// Tells the processor that the thread looks at the same memory again and again.
-inline void rest_processor() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("isb");
-#endif
-}
-
 /// Makes sleeps of the calling thread end on time as long as it lives: the system otherwise adds up to 50 us to each.
 class short_sleeps {
  public:
