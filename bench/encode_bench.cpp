@@ -1,9 +1,10 @@
 /// bench_encode SIZE SEQUENCES TOKENS [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] [--any-order] [--no-early-start] [--no-encoder]
-/// [--calibration FOLDER]: a BERT with random weights embeds SEQUENCES texts of TOKENS tokens in one run, on the backend of this build. RUNS (20) are in
+/// [--no-direct] [--variant NAME] [--calibration FOLDER]: a BERT with random weights embeds SEQUENCES texts of TOKENS tokens in one run, on the backend of this build. RUNS (20) are in
 /// flight together, fewer where they take more than a second, so that the device always has the next one; `alone`: from ids in the caller's memory to
 /// vectors in the caller's memory, a run at a time. The digest of the first vector does not depend on SEQUENCES, but with --any-order: plans are not
-/// `batch_invariant`, and few rows have launches of their own, without --no-encoder; --profile: where the time goes. --calibration FOLDER: also the time
-/// alone that the figures of isotope-info calibrate predict.
+/// `batch_invariant`, and few rows have launches of their own, without --no-encoder; --no-direct: inputs and outputs are copied; --variant: of kernels that
+/// have one whose name begins so, such as encode_32; --profile: where the time goes. --calibration FOLDER: also the time alone that the figures of
+/// isotope-info calibrate predict.
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
 
@@ -55,7 +56,8 @@ int main(int argc, char** argv) {
   if (argc < 4)
     return std::fprintf(stderr,
                         "usage: bench_encode SIZE SEQUENCES TOKENS [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] "
-                        "[--any-order] [--no-early-start] [--no-encoder] [--calibration FOLDER]\n"),
+                        "[--any-order] [--no-early-start] [--no-encoder] [--no-direct] [--variant NAME] "
+                        "[--calibration FOLDER]\n"),
            2;
   iso::model::bert size;
   bool known = false;
@@ -78,12 +80,15 @@ int main(int argc, char** argv) {
     else if (word == "--calibration" && i + 1 < argc) calibration = argv[++i];
     else if (word == "--threads" && i + 1 < argc) bench::use_threads(std::atoi(argv[++i]), options);
     else if (word == "--weights" && i + 1 < argc) stored = iso::weights::named(argv[++i]);
-    else if (word[0] != '-') runs = std::max(1, std::atoi(argv[i]));
-    [word](auto& o) {
+    else if (word[0] != '-' && std::string_view(argv[i - 1]) != "--variant") runs = std::max(1, std::atoi(argv[i]));
+    [word, next = i + 1 < argc ? argv[i + 1] : ""](auto& o) {
+      if (word == "--variant") o.diagnose.variant = next;
       if constexpr (requires { o.diagnose.no_early_start; })
         if (word == "--no-early-start") o.diagnose.no_early_start = true;
       if constexpr (requires { o.diagnose.no_encoder; })
         if (word == "--no-encoder") o.diagnose.no_encoder = true;
+      if constexpr (requires { o.diagnose.no_direct; })
+        if (word == "--no-direct") o.diagnose.no_direct = true;
     }(options);
   }
 

@@ -84,6 +84,14 @@ TEST(usual_times, no_sleep_is_longer_than_a_fiftieth_of_a_second) {
   EXPECT_LE(times.pause(&a, 0), 0.02);
   EXPECT_LE(times.pause(&b, 1000), 0.02);
 }
+TEST(usual_times, a_thread_does_not_sleep_while_it_waits_for_work_of_less_than_200_us_unless_that_takes_much_longer_than_usual) {
+  using isotope::cuda::usual_times;
+  EXPECT_TRUE(usual_times::spins(60e-6, 0));
+  EXPECT_TRUE(usual_times::spins(60e-6, 300e-6));
+  EXPECT_FALSE(usual_times::spins(60e-6, 1e-3));
+  EXPECT_FALSE(usual_times::spins(0, 10e-6)) << "it was never seen";
+  EXPECT_FALSE(usual_times::spins(1e-3, 0));
+}
 #if defined(__linux__)
 TEST(short_sleeps, leave_the_thread_as_it_was) {
   const int before = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);

@@ -1,35 +1,41 @@
 #pragma once
-// Queries, keys and values of a head, and attention of a tile's rows to the rows of their texts: a warp has 16 keys at a time. Keys of two tiles of scores are interleaved so that
+// Queries, keys and values of a head, and attention of a cluster's rows to the rows of their texts: a warp has 16 keys at a time. Keys of two tiles of scores are interleaved so that
 // a thread has four neighbouring ones, and values are stored by element, so that each thread reads what mma.sync takes in one access.
 #include "encode/block.cuh"
 #include "rows/teams.cuh"
 
 namespace isotope::cuda::gpu {
 
-template <int C, int F, int H, int R> struct encode_heads : encode_pipe<C, F, H, R> {
-  using base = encode_pipe<C, F, H, R>;
-  using base::a, base::s, base::t, base::lane, base::warp, base::g, base::q, base::rank, base::tile;
+template <int C, int F, int H, int T> struct encode_heads : encode_pipe<C, F, H, T> {
+  using base = encode_pipe<C, F, H, T>;
+  using base::a, base::s, base::t, base::lane, base::warp, base::g, base::q, base::rank, base::tile, base::groups;
   using base::base;
-  static constexpr int D = encode_head, bytes = encode_head_tile_bytes, keys_at = 2 * encode_rows * D, values_at = 2 * keys_at;
+  static constexpr int D = encode_head, bytes = encode_head_tile_bytes, keys_at = 2 * encode_rows * D, values_at = 2 * keys_at,
+                       attending = encode_attending / groups;  // warps of a group of 16 rows
 
-  /// The queries, keys and values of head h of tile `of` in global memory.
-  __device__ unsigned char* head_tile(int layer, int of, int h) const {
-    return pointer<unsigned char>(a.heads) + (std::int64_t(layer % 2 * a.tiles + of) * H + h) * bytes;
+  /// The queries, keys and values of the block's head of group `of` in global memory.
+  __device__ unsigned char* head_tile(int layer, int of) const {
+    return pointer<unsigned char>(a.heads) + (std::int64_t(layer % 2 * a.tiles * groups + of) * H + rank) * bytes;
   }
-  /// Of a launch that ends here with several tiles, the next one reads them from global memory.
+  /// Reads weights of queries, keys and values.
+  __device__ void prepare_qkv() {
+    if (base::has_head()) base::load_lines();
+  }
+  /// Of a launch that ends here with several clusters, the next one reads them from global memory.
   __device__ void multiply_qkv(int layer) {
-#pragma unroll 1
-    for (int i = 0; rank + R * i < H; ++i) {
-      const int h = rank + R * i, kind = base::line_tile() / 4, column = base::line_tile() % 4;
-      const std::uint32_t two = pointer<const std::uint32_t>(a.vectors[layer - a.base].qkv_bias)[(kind * C + h * D + 8 * column) / 2 + q];
-      base::load_lines();
-      base::gather();
-      if (i > 0) group_sync<2>(2 + base::pair);  // the sums of the head before have been read
-      float y[4];
-      base::multiply_lines(y);
-      const std::uint32_t low = pair_bits<bf16>(y[0] + low_value<bf16>(two), y[1] + high_value<bf16>(two)),
-                          high = pair_bits<bf16>(y[2] + low_value<bf16>(two), y[3] + high_value<bf16>(two));
-      unsigned char* to = s.heads[i];
+    std::uint32_t two = 0;
+    const int kind = base::line_tile() / 4, column = base::line_tile() % 4;
+    if (base::has_head())
+      two = pointer<const std::uint32_t>(a.vectors[layer - a.base].qkv_bias)[(kind * C + rank * D + 8 * column) / 2 + q];
+    base::gather();
+    if (!base::has_head()) return;
+    float y[groups][4];
+    base::multiply_lines(y);
+#pragma unroll
+    for (int m = 0; m < groups; ++m) {
+      const std::uint32_t low = pair_bits<bf16>(y[m][0] + low_value<bf16>(two), y[m][1] + high_value<bf16>(two)),
+                          high = pair_bits<bf16>(y[m][2] + low_value<bf16>(two), y[m][3] + high_value<bf16>(two));
+      unsigned char* to = s.heads[m];
       if (kind < 2) {
         auto* both = reinterpret_cast<std::uint32_t*>(to + kind * keys_at + g * 2 * D + 2 * (8 * column + 2 * q));
         both[0] = low, both[8 * D / 2] = high;
@@ -39,116 +45,128 @@ template <int C, int F, int H, int R> struct encode_heads : encode_pipe<C, F, H,
         value[8] = std::uint16_t(high), value[encode_rows + 8] = std::uint16_t(high >> 16);
       }
     }
-    base::gather();  // where the block has no head
     computing_sync();
     if (a.tiles == 1) return;
-    for (int i = 0; rank + R * i < H; ++i)
-      if (t < bytes / 16) reinterpret_cast<uint4*>(head_tile(layer, tile, rank + R * i))[t] = reinterpret_cast<const uint4*>(s.heads[i])[t];
+    for (int m = 0; m < groups; ++m)
+      if (t < bytes / 16) reinterpret_cast<uint4*>(head_tile(layer, tile * groups + m))[t] = reinterpret_cast<const uint4*>(s.heads[m])[t];
   }
 
-  /// Attention of the tile's rows by the block's head i: `attended` has the results. Ends with a barrier.
-  __device__ void attend_head(int i, int layer) {
-    const int h = rank + R * i, first = s.first_tile, end = s.end_tiles, turns = end - first;
-    const bool alone = a.tiles == 1;
-    if (warp < encode_attending && (warp < turns || warp == 0)) {
-      const unsigned char* own = alone ? s.heads[i] : head_tile(layer, tile, h);
-      const uint4 q0 = chunk_at(own + g * 2 * D + 16 * q), q1 = chunk_at(own + (g + 8) * 2 * D + 16 * q);
-      const int begins[2] = {s.first_key[g], s.first_key[g + 8]}, ends[2] = {s.end_keys[g], s.end_keys[g + 8]};
-      constexpr float least = -3.0e38f;
-      float top[2] = {least, least}, total[2] = {0.0f, 0.0f}, sum[4][4] = {};
-#pragma unroll 1
-      for (int j = first + warp; j < end; j += encode_attending) {
-        const unsigned char* of = alone ? s.heads[i] : head_tile(layer, j, h);
-        const unsigned char* k = of + keys_at + (g / 2 * 4 + g % 2) * 2 * D + 16 * q;
-        const unsigned char* v = of + values_at + g * 2 * encode_rows + 8 * q;
-        const uint4 k0 = chunk_at(k), k1 = chunk_at(k + 2 * 2 * D);
-        uint2 values[4];
-#pragma unroll
-        for (int n = 0; n < 4; ++n) values[n] = *reinterpret_cast<const uint2*>(v + n * 8 * 2 * encode_rows);
-        float score[2][2][4] = {};
-        multiply_chunk(q0, q1, k0, score[0][0], score[0][1]);
-        multiply_chunk(q0, q1, k1, score[1][0], score[1][1]);
-        float x[2][4], most[2] = {top[0], top[1]};
-#pragma unroll
-        for (int half = 0; half < 2; ++half)
-#pragma unroll
-          for (int e = 0; e < 4; ++e) {
-            const int key = j * encode_rows + 4 * q + e, at = 2 * half + e % 2;
-            x[half][e] = key >= begins[half] && key < ends[half] ? (score[e / 2][0][at] + score[e / 2][1][at]) * a.scale : least;
-            most[half] = fmaxf(most[half], x[half][e]);
-          }
-#pragma unroll
-        for (int apart = 1; apart < 4; apart *= 2)
-#pragma unroll
-          for (int half = 0; half < 2; ++half) most[half] = fmaxf(most[half], __shfl_xor_sync(all_lanes, most[half], apart));
-        std::uint32_t p[4];
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const float kept = exp2f(top[half] - most[half]);
-          top[half] = most[half];
-#pragma unroll
-          for (int e = 0; e < 4; ++e) x[half][e] = x[half][e] == least ? 0.0f : exp2f(x[half][e] - most[half]);
-          total[half] = total[half] * kept + ((x[half][0] + x[half][1]) + (x[half][2] + x[half][3]));
-#pragma unroll
-          for (int n = 0; n < 4; ++n) sum[n][2 * half] *= kept, sum[n][2 * half + 1] *= kept;
-          p[half] = pair_bits<bf16>(x[half][0], x[half][1]), p[2 + half] = pair_bits<bf16>(x[half][2], x[half][3]);
-        }
-#pragma unroll
-        for (int n = 0; n < 4; ++n) {
-          const std::uint32_t b[2] = {values[n].x, values[n].y};
-          mma_16x8x16_bf16(sum[n], p, b);
-        }
-      }
-#pragma unroll
-      for (int apart = 1; apart < 4; apart *= 2)
-#pragma unroll
-        for (int half = 0; half < 2; ++half) total[half] += __shfl_xor_sync(all_lanes, total[half], apart);
-      if (turns <= 1) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const float by = total[half] == 0.0f ? 0.0f : __fdividef(1.0f, total[half]);
-#pragma unroll
-          for (int n = 0; n < 4; ++n)
-            *reinterpret_cast<std::uint32_t*>(s.attended + (g + 8 * half) * 2 * D + 2 * (8 * n + 2 * q)) =
-                pair_bits<bf16>(sum[n][2 * half] * by, sum[n][2 * half + 1] * by);
-        }
-      } else {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-#pragma unroll
-          for (int n = 0; n < 4; ++n)
-            *reinterpret_cast<float2*>(&s.results[warp][g + 8 * half][8 * n + 2 * q]) = {sum[n][2 * half], sum[n][2 * half + 1]};
-          if (q == 0) s.tops[warp][g + 8 * half] = {top[half], total[half]};
-        }
-      }
+  /// Attention of the cluster's rows by the block's head: `attended` has the results. Ends with a barrier.
+  __device__ void attend_head(int layer) {
+    const int m = warp / attending, at = warp % attending;
+    if (m < groups) {
+      const int first = s.first_group[m], end = s.end_groups[m], turns = end - first;
+      if (at < turns || at == 0) attend_keys(layer, m, at, first, end);
     }
+    base::template load_columns<1>();
     computing_sync();
-    if (turns <= 1) return;
-    combine(turns < encode_attending ? turns : encode_attending);
-    computing_sync();
+    bool several = false;
+#pragma unroll
+    for (int k = 0; k < groups; ++k) {
+      const int turns = s.end_groups[k] - s.first_group[k];
+      if (turns <= 1) continue;
+      several = true;
+      combine(k, turns < attending ? turns : attending);
+    }
+    if (several) computing_sync();
   }
 
  private:
-  /// The results of the warps, added up in their order: a thread has two elements of a row.
-  __device__ void combine(int warps) {
-    if (t >= encode_rows * D / 2) return;
-    const int row = t / (D / 2), column = t % (D / 2) * 2;
-    float most = s.tops[0][row].x;
+  __device__ void attend_keys(int layer, int m, int at, int first, int end) {
+    const bool alone = a.tiles == 1;  // the block has the tiles of all groups
+    const unsigned char* own = alone ? s.heads[m] : head_tile(layer, tile * groups + m);
+    const uint4 q0 = chunk_at(own + g * 2 * D + 16 * q), q1 = chunk_at(own + (g + 8) * 2 * D + 16 * q);
+    const int row = m * encode_rows + g;
+    const int begins[2] = {s.first_key[row], s.first_key[row + 8]}, ends[2] = {s.end_keys[row], s.end_keys[row + 8]};
+    constexpr float least = -3.0e38f;
+    float top[2] = {least, least}, total[2] = {0.0f, 0.0f}, sum[4][4] = {};
+#pragma unroll 1
+    for (int j = first + at; j < end; j += attending) {
+      __syncwarp();
+      const unsigned char* of = alone ? s.heads[j] : head_tile(layer, j);
+      const unsigned char* k = of + keys_at + (g / 2 * 4 + g % 2) * 2 * D + 16 * q;
+      const unsigned char* v = of + values_at + g * 2 * encode_rows + 8 * q;
+      const uint4 k0 = chunk_at(k), k1 = chunk_at(k + 2 * 2 * D);
+      uint2 values[4];
 #pragma unroll
-    for (int w = 1; w < encode_attending; ++w)
-      if (w < warps) most = fmaxf(most, s.tops[w][row].x);
+      for (int n = 0; n < 4; ++n) values[n] = *reinterpret_cast<const uint2*>(v + n * 8 * 2 * encode_rows);
+      float score[2][2][4] = {};
+      multiply_chunk(q0, q1, k0, score[0][0], score[0][1]);
+      multiply_chunk(q0, q1, k1, score[1][0], score[1][1]);
+      float x[2][4], most[2] = {top[0], top[1]};
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          const int key = j * encode_rows + 4 * q + e, in = 2 * half + e % 2;
+          x[half][e] = key >= begins[half] && key < ends[half] ? (score[e / 2][0][in] + score[e / 2][1][in]) * a.scale : least;
+          most[half] = fmaxf(most[half], x[half][e]);
+        }
+#pragma unroll
+      for (int apart = 1; apart < 4; apart *= 2)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) most[half] = fmaxf(most[half], __shfl_xor_sync(all_lanes, most[half], apart));
+      std::uint32_t p[4];
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float kept = exp2f(top[half] - most[half]);
+        top[half] = most[half];
+#pragma unroll
+        for (int e = 0; e < 4; ++e) x[half][e] = x[half][e] == least ? 0.0f : exp2f(x[half][e] - most[half]);
+        total[half] = total[half] * kept + ((x[half][0] + x[half][1]) + (x[half][2] + x[half][3]));
+#pragma unroll
+        for (int n = 0; n < 4; ++n) sum[n][2 * half] *= kept, sum[n][2 * half + 1] *= kept;
+        p[half] = pair_bits<bf16>(x[half][0], x[half][1]), p[2 + half] = pair_bits<bf16>(x[half][2], x[half][3]);
+      }
+#pragma unroll
+      for (int n = 0; n < 4; ++n) {
+        const std::uint32_t b[2] = {values[n].x, values[n].y};
+        mma_16x8x16_bf16(sum[n], p, b);
+      }
+    }
+#pragma unroll
+    for (int apart = 1; apart < 4; apart *= 2)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) total[half] += __shfl_xor_sync(all_lanes, total[half], apart);
+    if (end - first <= 1) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float by = total[half] == 0.0f ? 0.0f : __fdividef(1.0f, total[half]);
+#pragma unroll
+        for (int n = 0; n < 4; ++n)
+          *reinterpret_cast<std::uint32_t*>(s.attended + (row + 8 * half) * 2 * D + 2 * (8 * n + 2 * q)) =
+              pair_bits<bf16>(sum[n][2 * half] * by, sum[n][2 * half + 1] * by);
+      }
+      return;
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+#pragma unroll
+      for (int n = 0; n < 4; ++n)
+        *reinterpret_cast<float2*>(&s.results[warp][g + 8 * half][8 * n + 2 * q]) = {sum[n][2 * half], sum[n][2 * half + 1]};
+      if (q == 0) s.tops[warp][g + 8 * half] = {top[half], total[half]};
+    }
+  }
+  /// The results of the warps of a group, added up in their order: a thread has two elements of a row.
+  __device__ void combine(int m, int warps) {
+    if (t >= encode_rows * D / 2) return;
+    const int row = t / (D / 2), column = t % (D / 2) * 2, before = m * attending;
+    float most = s.tops[before][row].x;
+#pragma unroll
+    for (int w = 1; w < attending; ++w)
+      if (w < warps) most = fmaxf(most, s.tops[before + w][row].x);
     float total = 0.0f;
     float2 y{0.0f, 0.0f};
 #pragma unroll
-    for (int w = 0; w < encode_attending; ++w) {
+    for (int w = 0; w < attending; ++w) {
       if (w >= warps) continue;
-      const float2 of = s.tops[w][row], two = *reinterpret_cast<const float2*>(&s.results[w][row][column]);
+      const float2 of = s.tops[before + w][row], two = *reinterpret_cast<const float2*>(&s.results[before + w][row][column]);
       const float by = exp2f(of.x - most);
       total = fmaf(of.y, by, total);
       y.x = fmaf(two.x, by, y.x), y.y = fmaf(two.y, by, y.y);
     }
     const float by = total == 0.0f ? 0.0f : __fdividef(1.0f, total);
-    *reinterpret_cast<std::uint32_t*>(s.attended + row * 2 * D + 2 * column) = pair_bits<bf16>(y.x * by, y.y * by);
+    *reinterpret_cast<std::uint32_t*>(s.attended + (m * encode_rows + row) * 2 * D + 2 * column) = pair_bits<bf16>(y.x * by, y.y * by);
   }
 };
 

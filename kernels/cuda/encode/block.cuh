@@ -1,34 +1,36 @@
 #pragma once
 // A block of the encoder: its memory, the pieces of weights that come to it, and products of rows in shared memory with them. A thread reads chunks of eight elements of rows and of
-// weights and passes them to mma.sync as they are: both have the same order of elements. Weights go to registers before the rows that they are multiplied with have come.
+// weights and passes them to mma.sync as they are: both have the same order of elements. Weights of two products that follow each other go to registers before the rows that they are
+// multiplied with have come: reading them takes as long as reading the rows.
 #include "device/early.cuh"
 #include "encode/exchange.cuh"
 #include "rows/vectors.cuh"
 
 namespace isotope::cuda::gpu {
 
-template <int C, int F, int H, int R> struct encode_memory {
-  static constexpr int own = encode_own_rows(R), pitch = encode_pitch(C), hidden_pitch = encode_pitch(F / R),
-                       most_bytes = encode_bytes(C, F, H, R);
-  alignas(128) unsigned char ring[encode_slots][encode_piece_bytes(C)];
-  alignas(128) unsigned char x[2][encode_rows * pitch];  // all rows of the tile: behind an MLP, and behind attention
-  float parts[R][own][C];                                // of the block's rows, from each block
+template <int C, int F, int T> struct encode_memory {
+  static constexpr int R = encode_ranks, own = encode_own_rows(T), groups = T / encode_rows, pitch = encode_pitch(C),
+                       hidden_pitch = encode_pitch(F / R), slots = encode_slots(T), most_bytes = encode_bytes(C, F, T);
+  alignas(128) unsigned char ring[slots][encode_piece_bytes(C)];
+  alignas(128) unsigned char x[T * pitch];     // all rows of the cluster
+  alignas(16) std::uint16_t parts[R][own][C];  // of the block's rows, from each block
   struct products {
-    alignas(16) unsigned char hidden[encode_rows * hidden_pitch];  // the block's hidden values
-    float4 halves[encode_warps][32];                               // sums of a warp that another one adds to its own
+    alignas(16) unsigned char hidden[T * hidden_pitch];  // the block's hidden values
+    float4 halves[groups][encode_warps][32];             // sums of a warp that another one adds to its own
   };
   union {
     float results[encode_attending][encode_rows][encode_result_pitch];  // of the warps of attention
     products p;
   };
-  alignas(16) unsigned char attended[2 * encode_rows * encode_head];  // of one head
-  alignas(16) unsigned char heads[encode_own_heads(H, R)][encode_head_tile_bytes];
+  alignas(16) unsigned char attended[2 * T * encode_head];  // of the block's head
+  alignas(16) unsigned char heads[groups][encode_head_tile_bytes];
   alignas(16) std::uint16_t row[own][C];       // the block's rows, normalised
   float2 tops[encode_attending][encode_rows];  // maximum of scores in units of log2, and sum of their powers of two
+  float2 moments[own][encode_norm_warps];  // of a row: the mean of a warp's columns, and the sum of the squares of their distances to it
   double squares[encode_warps];
-  std::int32_t starts[encode_most_texts + 1], first_tile, end_tiles;  // tiles that the rows attend to
-  std::int32_t first_key[encode_rows], end_keys[encode_rows];         // the rows that a row attends to
-  std::uint64_t full[encode_slots], empty[encode_slots], summed, gathered[2];
+  std::int32_t starts[encode_most_texts + 1], first_group[groups], end_groups[groups];  // groups of 16 rows that a group attends to
+  std::int32_t first_key[T], end_keys[T];                                               // the rows that a row attends to
+  std::uint64_t full[slots], empty[slots], summed, gathered[2];
 };
 
 /// sums += the products of 16 rows with eight lines of weights, over 32 elements. `low` and `high`: the thread's chunks of rows lane / 4 and lane / 4 + 8.
@@ -40,14 +42,13 @@ __device__ inline void multiply_chunk(const uint4& low, const uint4& high, const
 __device__ inline uint4 chunk_at(const unsigned char* p) { return *reinterpret_cast<const uint4*>(p); }
 
 /// The place of a thread, and the phases of what it waits for.
-template <int C, int F, int H, int R> struct encode_pipe {
-  using memory = encode_memory<C, F, H, R>;
-  static constexpr int slots = encode_slots, own = encode_own_rows(R), pitch = encode_pitch(C), hidden = F / R,
-                       pieces = hidden / encode_lines, own_heads = encode_own_heads(H, R), head_blocks = R < H ? R : H,
-                       piece_bytes = encode_piece_bytes(C), half_chunks = C / 64;
-  static_assert(C == 32 * encode_warps && C / H == encode_head && pieces % encode_group == 0 && pieces * encode_lines == hidden &&
-                own * R == encode_rows);
-  static_assert(encode_group * encode_lines == 8 * encode_warps && own * encode_team <= encode_warps);
+template <int C, int F, int H, int T> struct encode_pipe {
+  using memory = encode_memory<C, F, T>;
+  static constexpr int R = encode_ranks, slots = memory::slots, own = memory::own, groups = memory::groups, pitch = memory::pitch,
+                       hidden = F / R, piece_bytes = encode_piece_bytes(C), half_chunks = C / 64;
+  static_assert(C == 32 * encode_warps && C / H == encode_head && H <= R && hidden == encode_group * encode_lines && own * R == T);
+  static_assert(slots >= 5 && slots <= 7, "see release()");
+  static_assert(encode_group * encode_lines == 8 * encode_warps && own * encode_team <= encode_warps && C == 128 * encode_norm_warps);
   const encode_arguments& a;
   memory& s;
   int t = int(threadIdx.x), lane = t % 32, warp = t / 32, g = lane / 4, q = lane % 4;
@@ -55,14 +56,20 @@ template <int C, int F, int H, int R> struct encode_pipe {
   int half = warp / (encode_warps / 2), pair = warp % (encode_warps / 2);  // half of the elements of 16 lines
   int piece = 0;                                                           // pieces of weights so far
   int sums = 0, gathers = 0;                                               // phases that have ended
-  int in = 0;                                                              // which of the two has the rows
-  bool coming = false;                                                     // whether they are still to be waited for
-  uint4 w[4 * encode_group];                                               // weights of the next product
+  bool coming = false;                                                     // whether rows are still to be waited for
+  uint4 w[4 * encode_group], v[4 * encode_group];                          // weights of the next product by lines, and of that behind it
   __device__ encode_pipe(const encode_arguments& all, memory& shared) : a(all), s(shared) {}
 
-  /// The rows of the tile that this block owns are rank + R i.
-  __device__ static std::uint32_t bytes_of_parts(int sources) { return std::uint32_t(sources * own * 4 * C); }
-  static constexpr std::uint32_t gathered_bytes = encode_rows * 2 * C;
+  /// Computes anew what follows from the place of the thread, so that registers hold the place alone.
+  __device__ void keep_place() {
+#if !defined(ISOTOPE_EMULATED_DEVICE)
+    asm volatile("" : "+r"(t), "+r"(lane), "+r"(warp), "+r"(g), "+r"(q), "+r"(rank), "+r"(half), "+r"(pair));
+#endif
+  }
+  __device__ bool has_head() const { return rank < H; }
+  /// The rows of the cluster that this block owns are rank + R i.
+  __device__ static std::uint32_t bytes_of_parts(int sources) { return std::uint32_t(sources * own * 2 * C); }
+  static constexpr std::uint32_t gathered_bytes = T * 2 * C;
 
   __device__ void begin() {
     if (t == 0) {
@@ -72,7 +79,7 @@ template <int C, int F, int H, int R> struct encode_pipe {
 #pragma unroll
       for (int i = 0; i < 2; ++i) barrier_init(shared_address(&s.gathered[i]), 1);
       barrier_init_fence();
-      barrier_expect(shared_address(&s.summed), bytes_of_parts(head_blocks));
+      barrier_expect(shared_address(&s.summed), bytes_of_parts(H));
 #pragma unroll
       for (int i = 0; i < 2; ++i) barrier_expect(shared_address(&s.gathered[i]), gathered_bytes);
     }
@@ -93,17 +100,18 @@ template <int C, int F, int H, int R> struct encode_pipe {
     for (int stage = a.first; stage < a.end; ++stage) {
       const encode_layer& of = a.layers[stage / 2 - a.base];
       if (stage % 2 == 0) {
-        for (int h = rank; h < H; h += R)
-          for (int kind = 0; kind < 3; ++kind) ask(of.qkv, 0, kind * C + h * encode_head);
+        if (has_head())
+          for (int kind = 0; kind < 3; ++kind) ask(of.qkv, 0, kind * C + rank * encode_head);
         continue;
       }
-      for (int h = rank; h < H; h += R) ask(of.projection, h * encode_head, 0);
-      for (int i = 0; i < pieces; ++i) ask(of.up, 0, rank * hidden + i * encode_lines);
-      for (int i = 0; i < pieces; ++i) ask(of.down, rank * hidden + i * encode_lines, 0);
+      if (has_head()) ask(of.projection, rank * encode_head, 0);
+      for (int i = 0; i < encode_group; ++i) ask(of.up, 0, rank * hidden + i * encode_lines);
+      for (int i = 0; i < encode_group; ++i) ask(of.down, rank * hidden + i * encode_lines, 0);
     }
   }
   __device__ void wait_for_piece(int n) { barrier_wait(shared_address(&s.full[n % slots]), std::uint32_t(n / slots) & 1); }
-  /// The warp needs the next `count` pieces no more.
+  /// The warp needs the next `count` pieces no more. It may have waited for one of them alone, so a fast warp could count twice for a slot that has not been filled again; it does not, since
+  /// all warps that compute meet between a piece and the one that follows it in its slot.
   __device__ void release(int count) {
     __syncwarp();
     if (lane == 0)
@@ -111,7 +119,7 @@ template <int C, int F, int H, int R> struct encode_pipe {
     piece += count;
   }
 
-  /// Reads the warp's weights of the next 96 lines: two tiles of eight lines, half of their elements.
+  /// Reads the warp's weights of the next 96 lines to w: two tiles of eight lines, half of their elements.
   __device__ void load_lines() {
     const int n = piece + pair / 2;
     wait_for_piece(n);
@@ -122,66 +130,82 @@ template <int C, int F, int H, int R> struct encode_pipe {
       for (int k = 0; k < 2; ++k) w[2 * i + k] = chunk_at(from + (i * encode_lines + 8 * k) * 64);
     release(encode_group);
   }
-  /// The products of the rows with the weights that were read: y has tile 2 pair + half of eight lines, of all elements.
-  __device__ void multiply_lines(float (&y)[4]) {
-    const unsigned char* x = s.x[in] + g * pitch + 16 * q + half * half_chunks * 64;
-    float all[2][2][4] = {};
+  /// The products of the rows with w: y has tile 2 pair + half of eight lines, of all elements.
+  __device__ void multiply_lines(float (&y)[groups][4]) {
 #pragma unroll
-    for (int i = 0; i < half_chunks; ++i) {
-      const uint4 low = chunk_at(x + 64 * i), high = chunk_at(x + 8 * pitch + 64 * i);
+    for (int m = 0; m < groups; ++m) {
+      const unsigned char* x = s.x + (m * encode_rows + g) * pitch + 16 * q + half * half_chunks * 64;
+      float all[2][2][4] = {};
 #pragma unroll
-      for (int k = 0; k < 2; ++k) multiply_chunk(low, high, w[2 * i + k], all[k][0], all[k][1]);
+      for (int i = 0; i < half_chunks; ++i) {
+        const uint4 low = chunk_at(x + 64 * i), high = chunk_at(x + 8 * pitch + 64 * i);
+#pragma unroll
+        for (int k = 0; k < 2; ++k) multiply_chunk(low, high, w[2 * i + k], all[k][0], all[k][1]);
+      }
+      float other[4];
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const float first = all[0][0][k] + all[0][1][k], second = all[1][0][k] + all[1][1][k];
+        y[m][k] = half == 0 ? first : second;
+        other[k] = half == 0 ? second : first;
+      }
+      s.p.halves[m][warp][lane] = {other[0], other[1], other[2], other[3]};
+      if constexpr (groups > 1) __syncwarp();  // rows of the next group are read behind this, for which registers are left then
     }
-    float mine[4], other[4];
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const float first = all[0][0][k] + all[0][1][k], second = all[1][0][k] + all[1][1][k];
-      mine[k] = half == 0 ? first : second;
-      other[k] = half == 0 ? second : first;
-    }
-    s.p.halves[warp][lane] = {other[0], other[1], other[2], other[3]};
     group_sync<2>(2 + pair);
-    const float4 rest = s.p.halves[warp < encode_warps / 2 ? warp + encode_warps / 2 : warp - encode_warps / 2][lane];
-    y[0] = mine[0] + rest.x, y[1] = mine[1] + rest.y, y[2] = mine[2] + rest.z, y[3] = mine[3] + rest.w;
+#pragma unroll
+    for (int m = 0; m < groups; ++m) {
+      const float4 rest = s.p.halves[m][warp < encode_warps / 2 ? warp + encode_warps / 2 : warp - encode_warps / 2][lane];
+      y[m][0] += rest.x, y[m][1] += rest.y, y[m][2] += rest.z, y[m][3] += rest.w;
+    }
   }
   __device__ int line_tile() const { return 2 * pair + half; }
 
-  /// Reads the warp's 32 lines of the next Count pieces of C lines. Of two tiles, a thread has four neighbouring columns, from 32 warp + 4 q on of the first two.
+  /// Reads the warp's 32 lines of the next Count pieces of C lines to v. Of four tiles, a thread has eight neighbouring columns, from 32 warp + 8 q on.
   template <int Count> __device__ void load_columns() {
 #pragma unroll
     for (int i = 0; i < Count; ++i) {
-      wait_for_piece(piece + i);
-      const unsigned char* from = s.ring[(piece + i) % slots] + (32 * warp + g / 2 * 4 + g % 2) * 64 + 16 * q;
+      const int n = piece + i;
+      wait_for_piece(n);
+      const unsigned char* from = s.ring[n % slots] + (32 * warp + g / 2 * 8 + g % 2) * 64 + 16 * q;
 #pragma unroll
-      for (int k = 0; k < 4; ++k) w[4 * i + k] = chunk_at(from + (k / 2 * 16 + k % 2 * 2) * 64);
+      for (int k = 0; k < 4; ++k) v[4 * i + k] = chunk_at(from + 2 * k * 64);
     }
     release(Count);
   }
-  /// Adds the products of rows of 32 Count elements with the weights that were read.
-  template <int Count> __device__ void multiply_columns(const unsigned char* x, int x_pitch, float (&sums_of)[4][4]) {
+  /// Sends the thread's products of all rows of 32 Count elements with v to the blocks that own them.
+  template <int Count> __device__ void multiply_and_send(const unsigned char* x, int x_pitch) {
 #pragma unroll
-    for (int i = 0; i < Count; ++i) {
-      const uint4 low = chunk_at(x + g * x_pitch + 16 * q + 64 * i), high = chunk_at(x + (g + 8) * x_pitch + 16 * q + 64 * i);
+    for (int m = 0; m < groups; ++m) {
+      float y[4][4] = {};
+      const unsigned char* rows = x + (m * encode_rows + g) * x_pitch + 16 * q;
 #pragma unroll
-      for (int k = 0; k < 4; ++k) multiply_chunk(low, high, w[4 * i + k], sums_of[k], sums_of[k]);
+      for (int i = 0; i < Count; ++i) {
+        const uint4 low = chunk_at(rows + 64 * i), high = chunk_at(rows + 8 * x_pitch + 64 * i);
+#pragma unroll
+        for (int k = 0; k < 4; ++k) multiply_chunk(low, high, v[4 * i + k], y[k], y[k]);
+      }
+      send_parts(m, y);
     }
   }
-  /// Sends the thread's parts of all rows to the blocks that own them.
-  __device__ void send_parts(const float (&sums_of)[4][4]) {
+  /// Parts are rounded: what passes between blocks is bound by bytes (bench/CUDA.md).
+  __device__ void send_parts(int m, const float (&y)[4][4]) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const int row = g + 8 * h;
-#pragma unroll
-      for (int k = 0; k < 2; ++k) {
-        const float4 four{sums_of[2 * k][2 * h], sums_of[2 * k][2 * h + 1], sums_of[2 * k + 1][2 * h], sums_of[2 * k + 1][2 * h + 1]};
-        send(&s.parts[rank][row / R][32 * warp + 16 * k + 4 * q], shared_address(&s.summed), std::uint32_t(row % R), four);
-      }
+      const int row = m * encode_rows + g + 8 * h;
+      float4 eight;
+      eight.x = __uint_as_float(pair_bits<bf16>(y[0][2 * h], y[0][2 * h + 1]));
+      eight.y = __uint_as_float(pair_bits<bf16>(y[1][2 * h], y[1][2 * h + 1]));
+      eight.z = __uint_as_float(pair_bits<bf16>(y[2][2 * h], y[2][2 * h + 1]));
+      eight.w = __uint_as_float(pair_bits<bf16>(y[3][2 * h], y[3][2 * h + 1]));
+      send(reinterpret_cast<const float*>(s.parts[rank][row / R] + 32 * warp + 8 * q), shared_address(&s.summed), std::uint32_t(row % R),
+           eight);
     }
   }
   /// Waits for the rows of all blocks, if they are coming.
   __device__ void gather() {
     if (!coming) return;
-    const std::uint32_t barrier = shared_address(&s.gathered[in]);
+    const std::uint32_t barrier = shared_address(&s.gathered[gathers % 2]);
     wait_for_sent(barrier, std::uint32_t(gathers / 2) & 1);
     if (t == 0) barrier_expect(barrier, gathered_bytes);
     ++gathers;

@@ -6,33 +6,37 @@
 
 namespace isotope::cuda::gpu {
 
-/// Rows of a tile, which a cluster has; elements of a head; layers of a launch, tiles and texts of a run, at most.
-inline constexpr int encode_rows = 16, encode_head = 32, encode_most_layers = 6, encode_most_tiles = 8, encode_most_texts = 64;
-/// Warps that compute, those of attention, and threads of a block: one more warp asks for weights. A team of warps sends a row that its first one has normalised.
-inline constexpr int encode_warps = 12, encode_attending = 8, encode_threads = 32 * encode_warps + 32, encode_team = 4;
+/// Rows that are multiplied together, elements of a head; layers of a launch, rows and texts of a run, at most; blocks of a cluster.
+inline constexpr int encode_rows = 16, encode_head = 32, encode_most_layers = 6, encode_most_rows = 128, encode_most_texts = 64,
+                     encode_ranks = 16;
+/// Warps that compute, those of attention, and threads of a block: a warpgroup more asks for weights, so that the others have its registers. A team of warps has a row: three of them
+/// normalise it, all send it.
+inline constexpr int encode_warps = 12, encode_attending = 8, encode_threads = 32 * encode_warps + 128, encode_team = 4,
+                     encode_norm_warps = 3;
+/// Registers of a thread that computes, and of one that asks for weights: 512 for four threads.
+inline constexpr int encode_registers = 160, encode_other_registers = 32;
 /// Weights come in pieces of 32 lines of C elements, or of C lines of 32 elements. So many of them are multiplied together: 96 lines, of which two warps have 16, half of the
 /// elements each.
 inline constexpr int encode_lines = 32, encode_group = 3;
 constexpr int encode_piece_bytes(int C) { return 2 * encode_lines * C; }
-/// Pieces of weights in shared memory.
-inline constexpr int encode_slots = 6;
+/// Pieces of weights in shared memory, where a cluster has T rows.
+constexpr int encode_slots(int T) { return T == 16 ? 7 : 6; }
 /// Bytes between rows of K elements in shared memory: an odd number of 64 bytes, so that eight threads that read 64 bytes of two rows meet no conflict.
 constexpr int encode_pitch(int K) { return 2 * K % 128 == 64 ? 2 * K : 2 * K + 64; }
-/// Rows of a tile that a block of a cluster of R owns, and heads that it has at most.
-constexpr int encode_own_rows(int R) { return encode_rows / R; }
-constexpr int encode_own_heads(int H, int R) { return (H + R - 1) / R; }
-/// Queries, keys and transposed values of a tile of one head, in bf16: (rows, head), (rows, head), (head, rows).
+/// Rows that a block of a cluster of T rows owns.
+constexpr int encode_own_rows(int T) { return T / encode_ranks; }
+/// Queries, keys and transposed values of 16 rows of one head, in bf16: (rows, head), (rows, head), (head, rows).
 inline constexpr int encode_head_tile_bytes = 3 * 2 * encode_rows * encode_head;
 /// Results of the warps of attention, padded, in f32.
 inline constexpr int encode_result_pitch = encode_head + 8;
 
-/// Shared memory of a block.
-constexpr int encode_bytes(int C, int F, int H, int R) {
+/// Shared memory of a block, where a cluster has T rows.
+constexpr int encode_bytes(int C, int F, int T) {
   const int results = 4 * encode_attending * encode_rows * encode_result_pitch,
-            hidden = encode_rows * encode_pitch(F / R) + 512 * encode_warps;
-  return encode_slots * encode_piece_bytes(C) + 2 * encode_rows * encode_pitch(C) + 4 * R * encode_own_rows(R) * C +
-         (results > hidden ? results : hidden) + 2 * encode_rows * encode_head + encode_own_heads(H, R) * encode_head_tile_bytes +
-         2 * encode_own_rows(R) * C + 8 * encode_attending * encode_rows + 1024;
+            hidden = T * encode_pitch(F / encode_ranks) + T / encode_rows * 512 * encode_warps;
+  return encode_slots(T) * encode_piece_bytes(C) + T * encode_pitch(C) + 2 * T * C + (results > hidden ? results : hidden) +
+         2 * T * encode_head + T / encode_rows * encode_head_tile_bytes + 2 * encode_own_rows(T) * C + 8 * encode_attending * encode_rows +
+         1280;
 }
 
 /// The weights of a layer: as boxes, and vectors of bf16.
@@ -52,11 +56,14 @@ struct encode_arguments {
   std::uint64_t word_ids, place_ids;               // (N) i32
   std::uint64_t embedding_weight, embedding_bias;  // (C) bf16: of the first norm
   std::uint64_t starts;                            // (texts + 1) i32
+  std::uint64_t kept_starts;                       // where the first launch copies `starts` for later ones; 0: there are none
   std::uint64_t x;                                 // (N, C) bf16: rows behind each layer; 0: not stored
-  std::uint64_t heads;  // (2, tiles, H, head tile) bf16: what a launch of several tiles passes to the next one, of even and odd layers
-  std::uint64_t y;      // (texts, C) bf16: the means of the rows of texts, of a single tile; 0: not computed
-  double least_norm;    // what y is divided by at least
-  std::int32_t word_count, place_count, N, texts, tiles, first, end, stages;  // stages: of all layers
+  std::uint64_t
+      heads;  // (2, groups of 16 rows, H, head tile) bf16: what a launch of several clusters passes to the next one, of even and odd layers
+  std::uint64_t y,
+      y_host;  // (texts, C) bf16: the means of the rows of texts, of a single cluster; 0: not computed. The second is in the host's memory; 0: nowhere
+  double least_norm;                                                          // what y is divided by at least
+  std::int32_t word_count, place_count, N, texts, tiles, first, end, stages;  // tiles: clusters; stages: of all layers
   std::int32_t base;                                                          // the layer that is first in `layers`
   std::int32_t first_row;                                                     // takes the first row of each text in place of the mean
   std::int32_t normalise;                                                     // divides y by its norm

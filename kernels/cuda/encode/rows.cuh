@@ -1,6 +1,6 @@
 #pragma once
-// Rows of the encoder that a block owns: a warp adds up the parts of a row and normalises it, and its team sends it to all blocks of the cluster. A thread of that warp has three times
-// four neighbouring columns.
+// Rows of the encoder that a block owns: three warps of its team add up the parts of a row and normalise it, and the team sends it to all blocks of the cluster. A thread of these
+// warps has four neighbouring columns.
 #include "device/packed_rows.cuh"
 #include "encode/attend.cuh"
 #include "rows/teams.cuh"
@@ -11,28 +11,22 @@ namespace isotope::cuda::gpu {
 __device__ inline float encode_gelu(float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678f)); }
 
 /// Numbers of a row that a thread has.
-template <int C> struct encode_columns {
-  static constexpr int count = C / 32;
+struct encode_columns {
+  static constexpr int count = 4;
   float x[count];
-  /// The first column of the thread's i-th four.
-  __device__ static int at(int i) { return 128 * i + 4 * (int(threadIdx.x) % 32); }
-  __device__ static void widen(const uint2& u, float* to) {
-    to[0] = low_value<bf16>(u.x), to[1] = high_value<bf16>(u.x), to[2] = low_value<bf16>(u.y), to[3] = high_value<bf16>(u.y);
+  /// The first of the thread's columns.
+  __device__ static int at() { return 128 * (int(threadIdx.x) / 32 % encode_team) + 4 * (int(threadIdx.x) % 32); }
+  __device__ static encode_columns widened(const uint2& u) {
+    return {{low_value<bf16>(u.x), high_value<bf16>(u.x), low_value<bf16>(u.y), high_value<bf16>(u.y)}};
   }
   /// Of a row of bf16 in memory.
   __device__ static encode_columns of(const void* row) {
-    encode_columns r;
-#pragma unroll
-    for (int i = 0; i < count / 4; ++i)
-      widen(*reinterpret_cast<const uint2*>(static_cast<const unsigned char*>(row) + 2 * at(i)), r.x + 4 * i);
-    return r;
+    return widened(*reinterpret_cast<const uint2*>(static_cast<const unsigned char*>(row) + 2 * at()));
   }
-  __device__ static encode_columns in_table(std::uint64_t table, std::int32_t id, std::int32_t rows) {
+  template <int C> __device__ static encode_columns in_table(std::uint64_t table, std::int32_t id, std::int32_t rows) {
     if (id >= 0 && id < rows) return of(pointer<const void>(table + 2 * std::uint64_t(id) * C));
-    encode_columns r;
-#pragma unroll
-    for (int i = 0; i < count; ++i) r.x[i] = __uint_as_float(0x7fffffffu);
-    return r;
+    const float nan = __uint_as_float(0x7fffffffu);
+    return {{nan, nan, nan, nan}};
   }
   __device__ void add(const encode_columns& y) {
 #pragma unroll
@@ -40,50 +34,52 @@ template <int C> struct encode_columns {
   }
 };
 
-template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H, R> {
-  using base = encode_heads<C, F, H, R>;
+template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H, T> {
+  using base = encode_heads<C, F, H, T>;
   using memory = typename base::memory;
-  using columns = encode_columns<C>;
-  using base::a, base::s, base::t, base::lane, base::warp, base::g, base::q, base::rank, base::tile, base::in, base::own;
+  using columns = encode_columns;
+  using base::a, base::s, base::t, base::lane, base::warp, base::g, base::q, base::rank, base::tile, base::own, base::groups, base::R;
   using base::base;
-  static_assert(C % 128 == 0);
 
-  /// Which of the block's rows the warp's team has, the row in the tile, and that of the tensor; the first warp of a team normalises the row.
+  /// Which of the block's rows the warp's team has, the row of the cluster, and that of the tensor.
   __device__ int mine() const { return warp / encode_team; }
   __device__ bool sends() const { return warp < encode_team * own; }
-  __device__ bool normalises() const { return sends() && warp % encode_team == 0; }
+  __device__ bool normalises() const { return sends() && warp % encode_team < encode_norm_warps; }
   __device__ int row() const { return rank + R * mine(); }
-  __device__ int tensor_row() const { return tile * encode_rows + row(); }
+  __device__ int tensor_row() const { return tile * T + row(); }
 
-  /// Normalises a row, by a warp: s.row has it, rounded, and, if it is behind a layer, so has a.x.
+  /// Normalises a row, by the first warps of its team: s.row has it, rounded, and, if it is behind a layer, so has a.x. A warp has the mean of its columns and the squares of their
+  /// distances to it, which are combined as by Chan, Golub & LeVeque 1979.
   __device__ void normalise(const columns& x, const columns& weight, const columns& bias, float epsilon, bool behind_layer) {
-    const float pivot = __shfl_sync(all_lanes, x.x[0], 0);
-    float sum[2][2] = {};
+    float sum = (x.x[0] + x.x[1]) + (x.x[2] + x.x[3]);
+    sum = over_warp(sum, sum_of_two());
+    const float near = sum * (1.0f / 128);
+    float squares = 0;
 #pragma unroll
-    for (int i = 0; i < columns::count; ++i) {
-      const float d = x.x[i] - pivot;
-      sum[0][i % 2] += d;
-      sum[1][i % 2] = fmaf(d, d, sum[1][i % 2]);
-    }
-    float all[2] = {sum[0][0] + sum[0][1], sum[1][0] + sum[1][1]};
+    for (int k = 0; k < 4; ++k) squares = fmaf(x.x[k] - near, x.x[k] - near, squares);
+    squares = over_warp(squares, sum_of_two());
+    const int part = warp % encode_team;
+    if (lane == 0) s.moments[mine()][part] = {near, squares};
+    group_sync<encode_norm_warps>(2 + encode_warps / 2 + encode_warps / encode_team + mine());
+    float mean = 0, all = 0;
+    float2 of[encode_norm_warps];
 #pragma unroll
-    for (int apart = 16; apart > 0; apart /= 2)
+    for (int k = 0; k < encode_norm_warps; ++k) of[k] = s.moments[mine()][k], mean += of[k].x, all += of[k].y;
+    mean *= 1.0f / encode_norm_warps;
 #pragma unroll
-      for (int k = 0; k < 2; ++k) all[k] += __shfl_xor_sync(all_lanes, all[k], apart);
-    const float mean = all[0] * (1.0f / C), variance = fmaxf(all[1] * (1.0f / C) - mean * mean, 0.0f), by = rsqrtf(variance + epsilon);
-    const bool stored = behind_layer && a.x != 0 && tensor_row() < a.N;
+    for (int k = 0; k < encode_norm_warps; ++k) all = fmaf(128 * (of[k].x - mean), of[k].x - mean, all);
+    const float by = rsqrtf(all * (1.0f / C) + epsilon);
+    float y[4];
 #pragma unroll
-    for (int i = 0; i < columns::count / 4; ++i) {
-      float y[4];
-#pragma unroll
-      for (int k = 0; k < 4; ++k) y[k] = fmaf((x.x[4 * i + k] - pivot - mean) * by, weight.x[4 * i + k], bias.x[4 * i + k]);
-      const uint2 four{pair_bits<bf16>(y[0], y[1]), pair_bits<bf16>(y[2], y[3])};
-      *reinterpret_cast<uint2*>(&s.row[mine()][columns::at(i)]) = four;
-      if (stored) *reinterpret_cast<uint2*>(pointer<std::uint16_t>(a.x) + std::int64_t(tensor_row()) * C + columns::at(i)) = four;
-    }
+    for (int k = 0; k < 4; ++k) y[k] = fmaf((x.x[k] - mean) * by, weight.x[k], bias.x[k]);
+    const uint2 four{pair_bits<bf16>(y[0], y[1]), pair_bits<bf16>(y[2], y[3])};
+    *reinterpret_cast<uint2*>(&s.row[mine()][columns::at()]) = four;
+    if (behind_layer && a.x != 0 && tensor_row() < a.N)
+      *reinterpret_cast<uint2*>(pointer<std::uint16_t>(a.x) + std::int64_t(tensor_row()) * C + columns::at()) = four;
   }
-  /// Sends the team's row to all blocks, as rows `to`, behind what its first warp has written.
-  __device__ void send_row(int to) {
+  /// Sends the team's row to all blocks, behind what its first warps have written. A block without a head may get a row behind attention before it has waited for the same row behind
+  /// the MLP; the first was sent half a layer earlier by the same block, so it has come, although nothing says so formally.
+  __device__ void send_row() {
     constexpr int chunks = C / 8, threads = 32 * encode_team;
     static_assert(chunks * R % threads == 0);
     if (sends()) {
@@ -92,49 +88,45 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
       for (int i = 0; i < chunks * R / threads; ++i) {
         const int k = t % threads + threads * i, chunk = k % chunks;
         const float4 eight = reinterpret_cast<const float4*>(s.row[mine()])[chunk];
-        send(reinterpret_cast<const float*>(s.x[to] + row() * base::pitch + 16 * chunk), shared_address(&s.gathered[to]),
+        send(reinterpret_cast<const float*>(s.x + row() * base::pitch + 16 * chunk), shared_address(&s.gathered[base::gathers % 2]),
              std::uint32_t(k / chunks), eight);
       }
     }
-    in = to;
     base::coming = true;
   }
-  /// Adds up the parts of the block's rows from `sources` blocks, the bias and the rows before, and normalises the sums. Those behind attention are not stored: blocks without a head
-  /// may not have read the rows of the launch before.
+  /// Adds up the parts of the block's rows from `sources` blocks, the bias and the rows before, normalises the sums and sends them. Those behind attention are not stored: blocks
+  /// without a head may not have read the rows of the launch before.
   __device__ void add_and_normalise(int sources, bool behind_layer, std::uint64_t bias_at, std::uint64_t weight_at,
                                     std::uint64_t norm_bias_at) {
     if (normalises()) {
       const columns bias = columns::of(pointer<const void>(bias_at)), weight = columns::of(pointer<const void>(weight_at)),
                     norm_bias = columns::of(pointer<const void>(norm_bias_at));
-      columns x = columns::of(s.x[in] + row() * base::pitch);
+      columns x = columns::of(s.x + row() * base::pitch);
       x.add(bias);
       wait_for_sent(shared_address(&s.summed), std::uint32_t(base::sums) & 1);
-      columns sum;
+      columns sum[2] = {};
 #pragma unroll
-      for (int r = 0; r < R; ++r) {
-        if (r >= sources) continue;
-#pragma unroll
-        for (int i = 0; i < columns::count / 4; ++i) {
-          const float4 part = *reinterpret_cast<const float4*>(&s.parts[r][mine()][columns::at(i)]);
-          const float four[4] = {part.x, part.y, part.z, part.w};
-#pragma unroll
-          for (int k = 0; k < 4; ++k) sum.x[4 * i + k] = r == 0 ? four[k] : sum.x[4 * i + k] + four[k];
-        }
-      }
-      x.add(sum);
-      if (t == 0) barrier_expect(shared_address(&s.summed), base::bytes_of_parts(base::sums % 2 == 0 ? R : base::head_blocks));
+      for (int r = 0; r < R; ++r)
+        if (r < sources) sum[r % 2].add(columns::of(s.parts[r][mine()]));
+      sum[0].add(sum[1]);
+      x.add(sum[0]);
+      if (t == 0) barrier_expect(shared_address(&s.summed), base::bytes_of_parts(base::sums % 2 == 0 ? R : H));
       normalise(x, weight, norm_bias, a.epsilon, behind_layer);
     }
     ++base::sums;
-    send_row(1 - in);
+    send_row();
   }
 
-  /// Where the texts of the tile's rows begin and end, by the last warp.
+  /// Where the texts of the cluster's rows begin and end, by the last warp.
   __device__ void find_texts() {
     if (warp != encode_warps - 1) return;
-    for (int b = lane; b <= a.texts; b += 32) s.starts[b] = std::int32_t(start_of(a.starts, b, a.N));
+    const bool keeps = a.kept_starts != 0 && blockIdx.x == 0;
+    for (int b = lane; b <= a.texts; b += 32) {
+      s.starts[b] = std::int32_t(start_of(a.starts, b, a.N));
+      if (keeps) pointer<std::int32_t>(a.kept_starts)[b] = s.starts[b];
+    }
     __syncwarp();
-    const int r = lane % encode_rows, row = tile * encode_rows + r;
+    const int r = lane % T, row = tile * T + r;
     int low = -1, high = a.texts;  // low begins at or before the row, high behind it
     while (high - low > 1) {
       const int middle = (low + high) / 2;
@@ -150,8 +142,10 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
       least = other < least ? other : least;
       most = another > most ? another : most;
     }
-    if (lane < encode_rows) s.first_key[r] = first, s.end_keys[r] = end;
-    if (lane == 0) s.first_tile = least / encode_rows, s.end_tiles = most == 0 ? s.first_tile : (most - 1) / encode_rows + 1;
+    if (lane < T) s.first_key[r] = first, s.end_keys[r] = end;
+    const int group = r / encode_rows;
+    if (lane < T && lane % encode_rows == 0)
+      s.first_group[group] = least / encode_rows, s.end_groups[group] = most == 0 ? least / encode_rows : (most - 1) / encode_rows + 1;
   }
   /// Looks up the block's rows in the tables and normalises them.
   __device__ void embed() {
@@ -163,72 +157,63 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
                     bias = columns::of(pointer<const void>(a.embedding_bias));
       columns x = kind;
       if (row < a.N) {
-        x = columns::in_table(a.words, word, a.word_count);
+        x = columns::in_table<C>(a.words, word, a.word_count);
         x.add(kind);
-        x.add(columns::in_table(a.places, place, a.place_count));
+        x.add(columns::in_table<C>(a.places, place, a.place_count));
       }
       normalise(x, weight, bias, a.embedding_epsilon, true);
     }
     cluster_wait();
-    send_row(0);
+    send_row();
   }
-  /// Goes on where another launch has ended: behind a layer with all rows, or behind queries, keys and values with the block's rows.
+  /// Goes on where another launch has ended: behind a layer with all rows, or behind queries, keys and values with the block's rows. Nobody waits for a block without a head before
+  /// rows behind attention are sent to it, so it copies its own rows alone: a late copy of another one would take the place of the new row.
   __device__ void resume() {
     find_texts();
     constexpr int chunks = C / 8;
-    const bool all = a.first % 2 == 0;
-    for (int i = t; i < chunks * encode_rows; i += 32 * encode_warps) {
-      const int at = i / chunks, row = tile * encode_rows + at, chunk = i % chunks;
+    const bool all = a.first % 2 == 0 && base::has_head();
+    for (int i = t; i < chunks * T; i += 32 * encode_warps) {
+      const int at = i / chunks, row = tile * T + at, chunk = i % chunks;
       if (all || at % R == rank)
-        *reinterpret_cast<uint4*>(s.x[0] + at * base::pitch + 16 * chunk) =
+        *reinterpret_cast<uint4*>(s.x + at * base::pitch + 16 * chunk) =
             row < a.N ? pointer<const uint4>(a.x)[std::int64_t(row) * chunks + chunk] : uint4{0, 0, 0, 0};
     }
     cluster_wait();
     computing_sync();
   }
 
-  /// Attention of the block's heads, and the rows behind it.
+  /// Reads weights of the MLP.
+  __device__ void prepare_mlp() {
+    base::load_lines();
+    base::template load_columns<encode_group>();
+  }
+  /// Attention of the block's head, and the rows behind it.
   __device__ void attend(int layer) {
     const encode_vectors& v = a.vectors[layer - a.base];
     base::gather();
-    if (rank < base::head_blocks) {
-      float sums_of[4][4] = {};
-#pragma unroll 1
-      for (int i = 0; rank + R * i < H; ++i) {
-        if (i > 0) computing_sync();
-        base::template load_columns<1>();
-        base::attend_head(i, layer);
-        base::template multiply_columns<1>(s.attended, 2 * encode_head, sums_of);
-      }
-      base::send_parts(sums_of);
+    if (base::has_head()) {
+      base::attend_head(layer);
+      base::template multiply_and_send<1>(s.attended, 2 * encode_head);
     }
-    add_and_normalise(base::head_blocks, false, v.projection_bias, v.norm_weight, v.norm_bias);
+    add_and_normalise(H, false, v.projection_bias, v.norm_weight, v.norm_bias);
+    prepare_mlp();  // warps without a row do so while the others wait for its parts
   }
   /// The MLP, and the rows behind it.
   __device__ void multiply_mlp(int layer) {
     const encode_vectors& v = a.vectors[layer - a.base];
+    const int column = 8 * base::line_tile() + 2 * q;
+    const std::uint32_t two = *pointer<const std::uint32_t>(v.up_bias + 2 * std::uint64_t(rank * base::hidden + column));
+    base::gather();
+    float y[groups][4];
+    base::multiply_lines(y);
 #pragma unroll
-    for (int from = 0; from < base::pieces; from += encode_group) {
-      const int column = 8 * (4 * from + base::line_tile()) + 2 * q;
-      const std::uint32_t two = *pointer<const std::uint32_t>(v.up_bias + 2 * std::uint64_t(rank * base::hidden + column));
-      base::load_lines();
-      base::gather();
-      if (from > 0) group_sync<2>(2 + base::pair);  // the sums of the group before have been read
-      float y[4];
-      base::multiply_lines(y);
+    for (int m = 0; m < groups; ++m)
 #pragma unroll
       for (int h = 0; h < 2; ++h)
-        *reinterpret_cast<std::uint32_t*>(s.p.hidden + (g + 8 * h) * memory::hidden_pitch + 2 * column) =
-            pair_bits<bf16>(encode_gelu(y[2 * h] + low_value<bf16>(two)), encode_gelu(y[2 * h + 1] + high_value<bf16>(two)));
-    }
-    float sums_of[4][4] = {};
-#pragma unroll
-    for (int from = 0; from < base::pieces; from += encode_group) {
-      base::template load_columns<encode_group>();
-      if (from == 0) computing_sync();
-      base::template multiply_columns<encode_group>(s.p.hidden + 64 * from, memory::hidden_pitch, sums_of);
-    }
-    base::send_parts(sums_of);
+        *reinterpret_cast<std::uint32_t*>(s.p.hidden + (m * encode_rows + g + 8 * h) * memory::hidden_pitch + 2 * column) =
+            pair_bits<bf16>(encode_gelu(y[m][2 * h] + low_value<bf16>(two)), encode_gelu(y[m][2 * h + 1] + high_value<bf16>(two)));
+    computing_sync();
+    base::template multiply_and_send<encode_group>(s.p.hidden, memory::hidden_pitch);
     add_and_normalise(R, true, v.down_bias, v.last_norm_weight, v.last_norm_bias);
   }
 
@@ -238,7 +223,7 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
     for (int b = rank; b < a.texts; b += R) {
       const int first = s.starts[b], last = s.starts[b + 1], count = last <= first ? 0 : a.first_row != 0 ? 1 : last - first;
       float y = 0.0f;
-      for (int n = first; n < first + count; ++n) y += bf16_value(reinterpret_cast<const std::uint16_t*>(s.x[in] + n * base::pitch)[t]);
+      for (int n = first; n < first + count; ++n) y += bf16_value(reinterpret_cast<const std::uint16_t*>(s.x + n * base::pitch)[t]);
       y = count == 0 ? 0.0f : y * (1.0f / float(count));
       if (a.normalise != 0) {
         double square = double(y) * double(y);
@@ -253,7 +238,9 @@ template <int C, int F, int H, int R> struct encode_block : encode_heads<C, F, H
         y = float(y / by);
         computing_sync();
       }
-      pointer<std::uint16_t>(a.y)[std::int64_t(b) * C + t] = bf16_bits(y);
+      const std::uint16_t bits = bf16_bits(y);
+      pointer<std::uint16_t>(a.y)[std::int64_t(b) * C + t] = bits;
+      if (a.y_host != 0) pointer<std::uint16_t>(a.y_host)[std::int64_t(b) * C + t] = bits;
     }
   }
 };

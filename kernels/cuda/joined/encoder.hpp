@@ -6,7 +6,7 @@
 #include <cstring>
 #include <iterator>
 #include <numbers>
-#include <optional>
+#include <string_view>
 
 #include <isotope/kernels/cuda/encode/encode.h>
 #include <isotope/kernels/cuda/reference/pool.h>
@@ -21,10 +21,13 @@ class small_encoder {
  public:
   /// What there are kernels for: columns, hidden values and heads.
   static constexpr std::int64_t columns = 384, hidden = 4 * columns, heads = columns / gpu::encode_head;
-  static constexpr std::int64_t most_rows = std::int64_t(gpu::encode_rows) * gpu::encode_most_tiles;
+  static constexpr std::int64_t most_rows = gpu::encode_most_rows;
   static constexpr std::int64_t rows_bytes = 2 * most_rows * columns,
-                                heads_bytes = std::int64_t(2) * gpu::encode_most_tiles * heads * gpu::encode_head_tile_bytes,
-                                scratch_bytes = rows_bytes + heads_bytes;
+                                heads_bytes = 2 * (most_rows / gpu::encode_rows) * heads * gpu::encode_head_tile_bytes, starts_bytes = 512,
+                                starts_at = rows_bytes + heads_bytes, scratch_bytes = starts_at + starts_bytes;
+  static_assert(4 * (gpu::encode_most_texts + 1) <= starts_bytes);
+
+  static constexpr std::string_view no_room = "the device has no room for a cluster of a small encoder";
 
   small_encoder(const plan_view& p, const region_addresses& base, const device_limits& device) : steps_(p, base), device_(device) {
     why_ = steps_.why();
@@ -46,8 +49,8 @@ class small_encoder {
     } else {
       for (int first = 0, end = 1; first < stages; first = end, end = std::min(stages, end + 2))
         made.push_back(launch(scratch, first, end));
-      made.push_back(pool(all.back(), scratch));
     }
+    if (tiles() > 1) made.push_back(pool(all.back(), scratch));
     all = std::move(made);
   }
 
@@ -57,10 +60,15 @@ class small_encoder {
   std::string_view why_;
   bool device_refuses_ = false;
 
-  std::int64_t tiles() const { return (steps_.N + gpu::encode_rows - 1) / gpu::encode_rows; }
-  /// Blocks of a cluster. On an H200 up to four tiles take less time with 16, and eight tiles with eight, since only seven clusters of 16 run at once; nothing between was measured.
-  /// One cluster of 16 finds room on every device with more multiprocessors than eight groups of 14 have.
-  int ranks() const { return tiles() <= 4 ? 16 : 8; }
+  /// Rows of a cluster. 32 rows stay in one cluster, whose launches do not wait for others; up to 96 have clusters of 16, of which seven find room at once on an H200 (bench/CUDA.md).
+  int rows() const {
+    const std::string_view variant = device_.switches.variant;
+    if (variant.starts_with("encode_16")) return 16;
+    if (variant.starts_with("encode_32")) return 32;
+    return steps_.N <= 16 || (steps_.N > 32 && steps_.N <= 96) ? 16 : 32;
+  }
+  /// Clusters. One of 16 blocks finds room on every device with more multiprocessors than eight groups of 14 have.
+  std::int64_t tiles() const { return (steps_.N + rows() - 1) / rows(); }
   std::string_view refusal() const {
     const encoder_steps& s = steps_;
     if (s.C != columns || s.F != hidden || s.H != heads)
@@ -73,9 +81,8 @@ class small_encoder {
     constexpr std::int32_t least_multiprocessors = 8 * 14 + 1;
     if (!device_.hopper()) return "small encoders need Hopper's tensor cores";
     if (!fatbins::encode_hopper.there()) return "this build has no code for small encoders";
-    const int bytes = gpu::encode_bytes(int(columns), int(hidden), int(heads), ranks());
-    if (device_.shared_bytes < bytes || device_.multiprocessors < least_multiprocessors)
-      return "the device has no room for a cluster of a small encoder";
+    const int bytes = gpu::encode_bytes(int(columns), int(hidden), rows());
+    if (device_.shared_bytes < bytes || device_.multiprocessors < least_multiprocessors) return no_room;
     return {};
   }
 
@@ -114,10 +121,11 @@ class small_encoder {
     a.places = s.tables[1].at, a.place_ids = s.ids[1].at, a.place_count = word(s.tables[1].dims[0]);
     a.kinds = s.added.at;
     a.embedding_weight = s.first.weight.at, a.embedding_bias = s.first.bias.at, a.embedding_epsilon = float(s.first.epsilon);
-    a.starts = s.starts.at, a.texts = word(s.starts.dims[0] - 1);
+    a.starts = first == 0 ? s.starts.at : scratch + starts_at, a.texts = word(s.starts.dims[0] - 1);
     a.N = word(s.N), a.tiles = word(tiles());
     a.first = first, a.end = end, a.stages = word(2 * std::int64_t(s.layers.size())), a.base = first / 2;
     const bool alone = a.tiles == 1, whole = alone && first == 0 && end == a.stages;
+    a.kept_starts = first == 0 && !whole ? scratch + starts_at : 0;
     a.x = whole ? 0 : scratch, a.heads = alone ? 0 : scratch + std::uint64_t(rows_bytes);
     a.y = alone && end == a.stages ? s.y.at : 0;
     a.first_row = s.pooling.how == pooling_kind::first ? 1 : 0, a.normalise = s.pooling.normalise ? 1 : 0,
@@ -159,32 +167,36 @@ class small_encoder {
       if (begins == 2 * k) steps_of(0, 1);
       if (ends == 2 * k + 2) steps_of(1, int(encoder_steps::steps_of_layer));
     }
-    const range x(scratch, 2 * s.N * columns), passed(scratch + std::uint64_t(rows_bytes), heads_bytes);
-    d.reads.emplace_back(s.starts);
+    const range x(scratch, 2 * s.N * columns), passed(scratch + std::uint64_t(rows_bytes), heads_bytes),
+        kept(scratch + starts_at, starts_bytes);
     if (first == 0) {
+      d.reads.emplace_back(s.starts);
+      d.host.inputs = {offsetof(gpu::encode_arguments, word_ids), offsetof(gpu::encode_arguments, place_ids),
+                       offsetof(gpu::encode_arguments, starts)};
       for (std::size_t i = 0; i < 2; ++i) d.reads.emplace_back(s.tables[i]), d.reads.emplace_back(s.ids[i]);
       d.reads.emplace_back(s.added.at, 2 * columns);
       normalised(s.first);
       for (std::int32_t i = 0; i < std::int32_t(encoder_steps::steps_before); ++i) d.also.push_back(i);
     } else {
-      d.reads.push_back(x);
+      d.reads.push_back(x), d.reads.push_back(kept);
     }
+    if (a.kept_starts != 0) d.writes.push_back(kept);
     if (a.x != 0) d.writes.push_back(x);
     if (a.heads != 0) d.reads.push_back(passed), d.writes.push_back(passed);
     if (a.y != 0) {
       d.writes.emplace_back(s.y);
+      d.host.output = offsetof(gpu::encode_arguments, y_host);
       d.also.push_back(std::int32_t(encoder_steps::steps_before + s.layers.size() * encoder_steps::steps_of_layer));
     }
     d.step = d.also.back();
     d.also.pop_back();
-    const int R = ranks();
     d.code = &fatbins::encode_hopper;
-    d.function = R == 16 ? "encode_384_16" : "encode_384_8";
+    d.function = rows() == 16 ? "encode_384_16" : "encode_384_32";
     d.arguments.resize(sizeof a);
     std::memcpy(d.arguments.data(), &a, sizeof a);
     static_assert(sizeof a <= dispatch::argument_limit);
-    d.count = per_block(tiles() * R, gpu::encode_threads, gpu::encode_bytes(int(columns), int(hidden), int(heads), R));
-    d.count.cluster = std::uint32_t(R);
+    d.count = per_block(tiles() * gpu::encode_ranks, gpu::encode_threads, gpu::encode_bytes(int(columns), int(hidden), rows()));
+    d.count.cluster = gpu::encode_ranks;
     d.default_threads = d.count.threads;
     d.set = isotope::kernels::native::name;
     d.matrices = "bf16";
@@ -195,9 +207,9 @@ class small_encoder {
   dispatch pool(dispatch d, std::uint64_t scratch) const {
     gpu::pool_arguments a;
     std::memcpy(&a, d.arguments.data(), sizeof a);
-    a.x = scratch, a.x_stride = columns;
+    a.x = scratch, a.x_stride = columns, a.starts = scratch + starts_at;
     std::memcpy(d.arguments.data(), &a, sizeof a);
-    d.reads = {range(scratch, 2 * steps_.N * columns), steps_.starts};
+    d.reads = {range(scratch, 2 * steps_.N * columns), range(a.starts, starts_bytes)};
     return d;
   }
 };

@@ -64,8 +64,12 @@ template <int T, int UNIT> __device__ inline void pool(const pool_arguments& a) 
   }
   if (team != 0) return;
   const std::int64_t i = b * a.y_stride + at * UNIT;
-  if constexpr (UNIT == 1) put<T>(a.y, i, y[0]);
-  else *reinterpret_cast<uint4*>(a.y + std::uint64_t(i) * element_bytes<T>) = packed<T>(y);
+  if constexpr (UNIT == 1) {
+    put<T>(a.y, i, y[0]);
+  } else {
+    *reinterpret_cast<uint4*>(a.y + std::uint64_t(i) * element_bytes<T>) = packed<T>(y);
+    if (a.y_host != 0) *reinterpret_cast<uint4*>(a.y_host + std::uint64_t(i) * element_bytes<T>) = packed<T>(y);
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(512) pool_f32(const __grid_constant__ pool_arguments a) { pool<f32, 1>(a); }

@@ -1,6 +1,7 @@
 #pragma once
 /// One row of each of several packed sequences, in f32.
 #include <array>
+#include <cstddef>
 #include <string_view>
 
 #include <isotope/fatbins/pool.hpp>
@@ -23,12 +24,13 @@ template <GpuPrecision P> struct kernel<op::pool, P, kernels::portable> {
     if (a.C / (wide ? elems : 1) > gpu::pool_threads) return portable::fall_through<op::pool, P>(l, r, "rows too long");
     static constexpr std::array<std::array<std::string_view, 2>, 3> functions{
         {{"pool_f32", "pool_f32_wide"}, {"pool_bf16", "pool_bf16_wide"}, {"pool_f16", "pool_f16_wide"}}};
-    r.add(fatbins::pool,
-          functions[x.type == dtype::f32    ? 0
-                    : x.type == dtype::bf16 ? 1
-                                            : 2][wide ? 1 : 0],
-          a, per_block(a.B, gpu::pool_threads), {x, l.in[1]}, {y})
-        .starts_early = true;
+    dispatch& d = r.add(fatbins::pool,
+                        functions[x.type == dtype::f32    ? 0
+                                  : x.type == dtype::bf16 ? 1
+                                                          : 2][wide ? 1 : 0],
+                        a, per_block(a.B, gpu::pool_threads), {x, l.in[1]}, {y});
+    d.starts_early = true;
+    if (wide) d.host.output = offsetof(gpu::pool_arguments, y_host);
   }
 };
 

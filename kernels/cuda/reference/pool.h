@@ -14,6 +14,7 @@ struct pool_arguments {
   std::int32_t first;      // takes the first row of each sequence instead of the mean
   std::int32_t normalise;  // divides by the norm, at least least_norm
   std::int32_t type;       // of x and y
+  std::uint64_t y_host;    // (B, C): y once more, in the host's memory, by kernels in portable/ that have vectors of 16 bytes; 0: nowhere
 };
 
 }  // namespace isotope::cuda::gpu

@@ -180,10 +180,12 @@ class context {
           begin = now(), seen = 0;
           continue;
         }
-        if (!more && !precise) precise.emplace();
-        pause = more ? usual_times::long_pause(usual_of(count), ran) : usual_times::pause_of(usual_of(count), ran);
+        const double usual = usual_of(count);
+        pause = more ? usual_times::long_pause(usual, ran) : usual_times::spins(usual, ran) ? 0 : usual_times::pause_of(usual, ran);
+        if (!more && pause > 0 && !precise) precise.emplace();
       }
-      std::this_thread::sleep_for(std::chrono::duration<double>(std::min(pause, options.timeout_seconds)));
+      if (pause == 0) std::this_thread::yield();  // other threads get the mutex, too
+      else std::this_thread::sleep_for(std::chrono::duration<double>(std::min(pause, options.timeout_seconds)));
     }
   }
   /// Waits until the device has passed an event that was recorded on the stream after `what`, which is no submission. @error as `wait`

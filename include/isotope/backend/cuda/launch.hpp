@@ -128,6 +128,12 @@ struct library_collective {
   std::uint64_t part = 0;   // of all_gather; 0: it is the own piece of whole
 };
 
+/// Offsets of addresses in a kernel's arguments with which it reaches the host's memory itself, so that a run needs no copies (direct_launches.hpp).
+struct host_words {
+  std::vector<std::uint32_t> inputs{};  // of inputs that it reads few times
+  std::int32_t output = -1;             // where it writes its output, too; the address there is 0 otherwise
+};
+
 /// One node of a graph: a kernel launch, a product of cuBLASLt, an exchange between ranks, or a copy. Edges are derived from `reads` and `writes`, so a range that is left out is a race.
 struct dispatch {
   static constexpr std::size_t argument_limit = 4096;  // bytes of parameters that every device takes
@@ -145,6 +151,7 @@ struct dispatch {
   /// the ranges `early`, which it reads before.
   bool starts_early = false;
   std::vector<range> early;
+  host_words host{};
   std::string_view set;                          // the kernel set that runs
   std::string_view reason{};                     // why a faster set does not run; empty: there is none
   std::vector<considered_variant> considered{};  // the variants among which it was chosen

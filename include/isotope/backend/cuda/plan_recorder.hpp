@@ -9,6 +9,7 @@
 
 #include "../queue/loaded_plan.hpp"
 #include "constant_pool.hpp"
+#include "direct_launches.hpp"
 #include "early_starts.hpp"
 #include "graph_edges.hpp"
 #include "plan_dispatches.hpp"
@@ -103,20 +104,36 @@ struct plan_recorder {
     drop_edge(waits, device->options.diagnose.drop_barrier);
     const auto early = device->options.diagnose.no_early_start ? std::vector<std::uint8_t>(inner.size(), 0)
                                                                : early_starts(inner, waits, device->physical().limits);
-    return to->build(*functions, inner, waits, early, groups);
+    if (auto r = to->build(*functions, inner, waits, early, groups); !r || device->options.diagnose.no_direct) return r;
+    return to->build_direct(*functions, direct_launches(all), waits, early, groups);
   }
   /// Starts recorded dispatches, `times` runs of them, with the inputs of `upload`, whose first byte belongs at the device's address `inputs`; outputs are copied to
-  /// `readback` after the last run. Returns the timeline's value at the end. @error device_lost, out_of_memory
-  result<std::uint64_t> submit(executable_handle graph, const std::vector<dispatch>& all, std::uint64_t inputs, const std::byte* upload,
+  /// `readback` after the last run. A run on the memory that the dispatches were recorded with needs fewer copies where there is a graph for that. Returns the timeline's value at
+  /// the end. @error device_lost, out_of_memory
+  result<std::uint64_t> submit(step_graph& of, const std::vector<dispatch>& all, std::uint64_t inputs, const std::byte* upload,
                                std::byte* readback, int times = 1) {
     const driver& f = device->f();
     const stream_handle stream = device->stream();
-    const auto run = [&] {
+    const auto source = [&](const host_copy& c) { return upload + (c.device - inputs); };
+    const auto copy_inputs = [&] {
       status s = status::success;
       for (std::size_t i = 0, n = copies_in(all); i < n && s == status::success; ++i) {
         const auto& c = all[i].copy;
-        s = f->copy_to_device(c.device, upload + (c.device - inputs), std::size_t(c.bytes), stream);
+        s = f->copy_to_device(c.device, source(c), std::size_t(c.bytes), stream);
       }
+      return s;
+    };
+    const auto starts_there = [&] { return copies_in(all) == 0 || source(all[0].copy) == all[0].copy.host; };
+    if (of.direct() != nullptr && times == 1 && starts_there() && readback == all.back().copy.host) {
+      const auto run = [&] {
+        const status s = of.copies_inputs() ? copy_inputs() : status::success;
+        return s == status::success ? f->launch_graph(of.direct(), stream) : s;
+      };
+      return device->submitted("launching a graph", run, of.direct());
+    }
+    const executable_handle graph = of.handle();
+    const auto run = [&] {
+      status s = copy_inputs();
       for (int k = 0; k < times && s == status::success; ++k) s = f->launch_graph(graph, stream);
       if (s == status::success && copies_out(all) > 0)
         s = f->copy_to_host(readback, all.back().copy.device, std::size_t(all.back().copy.bytes), stream);
@@ -205,17 +222,22 @@ struct plan_recorder {
   bool join_encoder(const bound_plan& p, std::vector<dispatch>& steps) {
     if (device->options.diagnose.no_encoder || steps.empty()) return false;
     const small_encoder encoder(p.plan, p.base, device->physical().limits);
-    if (!encoder.why().empty()) {
+    const auto refused = [&steps](std::string_view why) {
       for (dispatch& d : steps)
-        if (encoder.device_refuses() && d.function.starts_with("attention_packed") && d.reason.empty()) d.reason = encoder.why();
+        if (d.function.starts_with("attention_packed") && d.reason.empty()) d.reason = why;
       return false;
-    }
+    };
+    if (!encoder.why().empty()) return encoder.device_refuses() && refused(encoder.why());
     if (encoder_.address() == 0) {
       auto m = memory::allocate(device, small_encoder::scratch_bytes, memory_use::device, "isotope rows of a small encoder");
       if (!m) return false;
       encoder_ = *std::move(m);
     }
-    encoder.join(steps, encoder_.address());
+    std::vector<dispatch> joined = steps;
+    encoder.join(joined, encoder_.address());
+    const auto fit = functions->code.clusters_that_fit(joined.front());
+    if (!fit || *fit < 1) return refused(small_encoder::no_room);
+    steps = std::move(joined);
     return true;
   }
 
@@ -265,15 +287,6 @@ struct plan_recorder {
     if (from == nullptr) return;
     all.push_back(copy_of(from, to.first, to.bytes(), true));
     all.back().writes.push_back(to);
-  }
-  /// How many copies to the device come first, and how many to the host come last.
-  static std::size_t copies_in(const std::vector<dispatch>& all) {
-    std::size_t n = 0;
-    while (n < all.size() && all[n].copy.host != nullptr && all[n].copy.to_device) ++n;
-    return n;
-  }
-  static std::size_t copies_out(const std::vector<dispatch>& all) {
-    return !all.empty() && all.back().copy.host != nullptr && !all.back().copy.to_device ? 1 : 0;
   }
   static void drop_edge(dispatch_edges& waits, std::int32_t index) {
     if (index < 0) return;

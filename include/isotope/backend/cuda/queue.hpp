@@ -76,7 +76,7 @@ template <Target T> class queue {
                             std::byte* readback, int times = 1) {
     auto v = p.prepare(active, sizes);
     if (!v) return v.error();
-    auto value = recorder_->submit((*v)->commands->handle(), (*v)->dispatches, p.addresses().scalars, upload, readback, times);
+    auto value = recorder_->submit(*(*v)->commands, (*v)->dispatches, p.addresses().scalars, upload, readback, times);
     if (!value) return value.error();
     return submission{*value, times * std::int64_t((*v)->dispatches.size()), times * (*v)->barriers};
   }

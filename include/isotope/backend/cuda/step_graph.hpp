@@ -10,6 +10,7 @@
 
 #include "../session/rank_groups.hpp"
 #include "blas_products.hpp"
+#include "direct_launches.hpp"
 #include "loaded_code.hpp"
 #include "shipped_choices.hpp"
 #include "stream_communicator.hpp"
@@ -113,40 +114,59 @@ class step_graph {
   ~step_graph() { clear(); }
 
   executable_handle handle() const { return executable_; }
+  /// The same launches for the memory of one frame, without the copy of outputs (direct_launches.hpp); null: there are none.
+  executable_handle direct() const { return direct_; }
+  /// Whether inputs are copied before them.
+  bool copies_inputs() const { return copies_inputs_; }
 
   /// Replaces the graph: dispatch i waits for those in waits[i], and if early[i] is 1, it starts before its only one has ended. @error missing_feature, out_of_memory, with the kernel's name
   result<void> build(loaded_functions& functions, const std::vector<dispatch>& all, const dispatch_edges& waits,
                      const std::vector<std::uint8_t>& early = {}, const stream_groups& groups = stream_groups()) {
     clear();
+    return instantiate(executable_, functions, all, waits, early, groups);
+  }
+  /// Adds the graph of `direct`, if there are such launches. @error as `build`
+  result<void> build_direct(loaded_functions& functions, const direct_launches& how, const dispatch_edges& waits,
+                            const std::vector<std::uint8_t>& early, const stream_groups& groups) {
+    copies_inputs_ = how.copies_inputs;
+    if (how.launches.empty()) return {};
+    return instantiate(direct_, functions, how.launches, waits, early, groups);
+  }
+
+ private:
+  std::shared_ptr<context> context_;
+  executable_handle executable_ = nullptr, direct_ = nullptr;
+  bool copies_inputs_ = false;
+  std::vector<graph_handle> exchanges_;  // captured; they own what the library needs to run them
+
+  /// @error missing_feature, out_of_memory
+  result<void> instantiate(executable_handle& to, loaded_functions& functions, const std::vector<dispatch>& all,
+                           const dispatch_edges& waits, const std::vector<std::uint8_t>& early, const stream_groups& groups) {
     const auto here = context_->current();
     const driver& f = context_->f();
     graph_handle graph = nullptr;
     if (const auto s = f->create_graph(&graph, 0); s != status::success) return context_->failed(s, "making a graph");
     auto r = fill(graph, functions, groups, all, waits, early);
     if (r) {
-      const auto s = f->instantiate(&executable_, graph, 0);
+      const auto s = f->instantiate(&to, graph, 0);
       if (s != status::success) {
-        executable_ = nullptr;
+        to = nullptr;
         r = context_->failed(s, "instantiating a graph of " + std::to_string(all.size()) + " nodes");
       } else {
-        f->upload_graph(executable_, context_->stream());
+        f->upload_graph(to, context_->stream());
         ++context_->counters.objects;
       }
     }
     f->destroy_graph(graph);
     return r;
   }
-
- private:
-  std::shared_ptr<context> context_;
-  executable_handle executable_ = nullptr;
-  std::vector<graph_handle> exchanges_;  // captured; they own what the library needs to run them
-
   void clear() {
     if (context_->lost()) return;
     const auto here = context_->current();
-    if (executable_ != nullptr) context_->f()->destroy_executable(executable_);
-    executable_ = nullptr;
+    for (executable_handle* const e : {&executable_, &direct_}) {
+      if (*e != nullptr) context_->f()->destroy_executable(*e);
+      *e = nullptr;
+    }
     for (const graph_handle g : exchanges_) context_->f()->destroy_graph(g);
     exchanges_.clear();
   }

@@ -22,7 +22,13 @@ class usual_times {
     if (elapsed < soon) return std::clamp(soon - elapsed, shortest, 20 * longest);
     return std::clamp((elapsed - usual * (1 + margin)) / 8, often, std::max(often, longest));
   }
-  /// The same for work behind which more is queued, so that its end need not be noticed at once. A wait costs one look or two.
+  /// Whether a thread looks again at once, since a sleep and the way out of it take too large a share of the time of such short work. Work that takes much longer than
+  /// usual is not waited for so.
+  static bool spins(double usual, double elapsed) {
+    constexpr double short_work = 200e-6;
+    return usual > 0 && usual <= short_work && elapsed < 2 * short_work;
+  }
+  /// As `pause`, for work behind which more is queued, so that its end need not be noticed at once. A wait costs one look or two.
   static double long_pause(double usual, double elapsed) {
     if (usual == 0) return std::clamp(elapsed / 8, shortest, longest);
     return std::clamp(usual * (1 + margin) - elapsed, std::max(usual / 16, shortest), 1000 * longest);
