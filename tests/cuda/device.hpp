@@ -46,6 +46,7 @@ struct emulator_settings {
   emulator_settings& operator=(const emulator_settings&) = delete;
   ~emulator_settings() { restore(); }
   static void restore() {
+    if (!emulator().there()) return;
     emulator().reset();
     emulator().set_devices({{.compute = emulated_compute()}});
   }
