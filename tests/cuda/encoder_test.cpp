@@ -82,13 +82,13 @@ struct launches {
 };
 
 TEST(cuda_encoder, takes_the_place_of_all_launches) {
-  for (const int tokens : {1, 16, 17, 32, 33, 96, 97, 128}) {
+  for (const int tokens : {1, 16, 17, 32, 33, 112, 113, 128}) {
     const launches l(small, tokens);
     ASSERT_EQ(l.why, "") << tokens;
     std::vector<std::string> wanted;
     if (tokens <= 16) wanted = {"encode_384_16"};
     else if (tokens <= 32) wanted = {"encode_384_32"};
-    else if (tokens <= 96) wanted = {"encode_384_16", "encode_384_16", "encode_384_16", "pool_bf16_wide"};
+    else if (tokens <= 112) wanted = {"encode_384_16", "encode_384_16", "encode_384_16", "pool_bf16_wide"};
     else wanted = {"encode_384_32", "encode_384_32", "encode_384_32", "pool_bf16_wide"};
     EXPECT_EQ(l.names(), wanted);
     std::vector<int> done(l.steps.size());

@@ -60,12 +60,12 @@ class small_encoder {
   std::string_view why_;
   bool device_refuses_ = false;
 
-  /// Rows of a cluster. 32 rows stay in one cluster, whose launches do not wait for others; up to 96 have clusters of 16, of which seven find room at once on an H200 (bench/CUDA.md).
+  /// Rows of a cluster. 32 rows stay in one cluster, whose launches do not wait for others; up to 112 have clusters of 16, of which seven find room at once on an H200 (bench/CUDA.md).
   int rows() const {
     const std::string_view variant = device_.switches.variant;
     if (variant.starts_with("encode_16")) return 16;
     if (variant.starts_with("encode_32")) return 32;
-    return steps_.N <= 16 || (steps_.N > 32 && steps_.N <= 96) ? 16 : 32;
+    return steps_.N <= 16 || (steps_.N > 32 && steps_.N <= 112) ? 16 : 32;
   }
   /// Clusters. One of 16 blocks finds room on every device with more multiprocessors than eight groups of 14 have.
   std::int64_t tiles() const { return (steps_.N + rows() - 1) / rows(); }
