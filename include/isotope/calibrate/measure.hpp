@@ -134,16 +134,22 @@ template <Target T, class Device, class Clock> class prober {
   double seconds(std::size_t k, std::string_view name) {
     const double began = clock_();
     timed(k, 1);  // makes what the first run makes, so the next wait would expect another one as long: two runs in a row are other work
-    double least = timed(k, Device::on_host ? 1 : 2), next = 0, all = 0;
-    const int times = int(std::clamp(window_ / least, 1.0, 64.0));
-    if (times > 1) least = timed(k, times), all = times * least;
-    // Batches until the two least agree, at most four windows of them.
-    constexpr double agree = 1.01;
-    for (int batch = 0; batch < 4 && all < 4 * window_ && !(next > 0 && next <= agree * least); ++batch) {
+    // Batches until the two least agree, at most so many, and no longer than some windows. Other work on the machine may have been in the first of them, so a
+    // batch that takes less than half a window makes the next ones longer, whenever it comes.
+    constexpr double agree = 1.01, most_windows = 4;
+    constexpr int fewest = 2, most = 5, most_runs = 64;
+    int times = Device::on_host ? 1 : 2;
+    double least = 0, next = 0;
+    for (int batch = 0; batch < most;) {
       const double t = timed(k, times);
-      all += times * t;
-      next = t < least ? least : next == 0 ? t : std::min(next, t);
-      least = std::min(least, t);
+      if (const int more = int(std::clamp(window_ / t, 1.0, double(most_runs))); more >= 2 * times) {
+        times = more, least = next = 0;
+        continue;
+      }
+      next = least == 0 ? 0 : t < least ? least : next == 0 ? t : std::min(next, t);
+      least = least == 0 ? t : std::min(least, t);
+      ++batch;
+      if (batch >= fewest && (next <= agree * least || batch * times * least >= most_windows * window_)) break;
     }
     note(name, began);
     return least;
@@ -196,7 +202,7 @@ result<calibration> measure_device(const Device& device, const Clock& clock, std
   constexpr bool host = Device::on_host;
   calibration c;
   c.device = std::move(key), c.format = name_of(T::precision::type);
-  const double window = host ? 0.002 : 0.001;  // seconds of a batch of runs
+  const double window = host ? 0.002 : 0.0006;  // seconds of a batch of runs
   calibrate_detail::prober<T, Device, Clock> probes(device, clock, window, spent);
   const double element = double(size_of(T::precision::type));
 
@@ -224,10 +230,10 @@ result<calibration> measure_device(const Device& device, const Clock& clock, std
   // A product that fills the device: the largest that takes at most so many windows, and as many of them as take one.
   const auto flops = [](std::int64_t side) { return 2.0 * double(side * side * side); };
   std::int64_t side = host ? 512 : 1024;
-  constexpr double most_windows = host ? 10 : 4;
+  constexpr double most_windows = host ? 10 : 6;
   while (side < 4096 && flops(2 * side) < most_windows * window * small) side *= 2;
   const int large = int(std::clamp(window * small / flops(side), host ? 1.0 : 2.0, double(several)));
-  const std::int64_t B = side > 1024 ? 8 : 1, S = side > 1024 ? 1024 : 256;
+  const std::int64_t B = side > 2048 ? 8 : side > 1024 ? 4 : 1, S = side > 1024 ? 1024 : 256;
   constexpr std::int64_t rows = host ? 1024 : 8192, drawn = host ? 256 : 8192;
   const std::int64_t sent = (std::int64_t(1) << 20) / 1024 / std::int64_t(element);  // rows of 1 MiB, since each frame has memory for them
   const auto stream = [&](std::int64_t bytes) { return probe{kind::scale, bytes / 2 / std::int64_t(element) / 1024, 1024}; };
