@@ -285,7 +285,7 @@ int main(int argc, char** argv) {
   }
   std::vector<row> all;
   if (attention) {
-    for (const auto& [B, S] : {std::pair{4, 1024}, {32, 1024}, {8, 128}}) {
+    for (const auto& [B, S] : {std::pair{4, 1024}, {32, 1024}, {8, 128}, {64, 128}, {12, 256}, {64, 256}}) {
       if (B * S > 8 * rows) continue;
       all.push_back({{attention_step{B, S}}, {}, {}});
       all.push_back({{attention_step{B, S, true}, int(all.size()) - 1}, {}, {}});
