@@ -35,7 +35,8 @@ iso::result<void> compare_step(const iso::device<target>& device, const iso::cal
   if (!s) return std::move(s).error();
   s->initialize(1);
   double least = 1e9;
-  for (const double end = bench::seconds() + 1; bench::seconds() < end;) {
+  int runs = 0;  // the first one touches memory that no later one does
+  for (const double end = bench::seconds() + 1; bench::seconds() < end || runs < 2; ++runs) {
     const double began = bench::seconds();
     if (auto r = s->run_plan(0); !r) return r.error();
     least = std::min(least, bench::seconds() - began);

@@ -182,7 +182,7 @@ template <class Options> void tune([[maybe_unused]] Options& o, [[maybe_unused]]
 
 /// Prints what a device spent to time variants.
 template <class Device> void print_spent([[maybe_unused]] const Device& d) {
-  const auto print = [](const iso::variant_cache& c) {
+  [[maybe_unused]] const auto print = [](const auto& c) {
     const auto t = c.spent();
     if (t.choices > 0)
       std::printf("  %d choices among %d variants: preparing %.3f s, waiting for the compiler %.3f, comparing results %.3f, timing %.3f\n",
