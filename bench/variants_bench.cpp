@@ -34,9 +34,10 @@ struct product {
   std::int64_t M = 1, N = 1, K = 1;
   std::string_view order = "nt";
 
+  /// Numbers as those of a model: ones would take less power, and large products would be faster than in a model.
   template <iso::Machine M_> constexpr iso::tensor<M_> operator()(iso::scope<M_> s) const {
-    const auto x = order[0] == 'n' ? s.param("x", {M, K}, iso::init::ones) : transpose(s.param("x", {K, M}, iso::init::ones));
-    const auto w = order[1] == 'n' ? s.param("w", {K, N}, iso::init::ones) : transpose(s.param("w", {N, K}, iso::init::ones));
+    const auto x = order[0] == 'n' ? s.param("x", {M, K}, iso::init::normal(1)) : transpose(s.param("x", {K, M}, iso::init::normal(1)));
+    const auto w = order[1] == 'n' ? s.param("w", {K, N}, iso::init::normal(1)) : transpose(s.param("w", {N, K}, iso::init::normal(1)));
     return narrow(matmul(x, w), 0, 0, 1);  // the host gets one row
   }
   std::string text() const { return std::to_string(M) + " x " + std::to_string(N) + " x " + std::to_string(K) + " " + std::string(order); }

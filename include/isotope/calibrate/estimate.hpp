@@ -52,7 +52,7 @@ struct run_facts {
 
 /// The time of step s: that of its products or bytes, whichever takes longer, of functions on elements, and of its launch.
 ///
-/// - products (gemm_operands) of up to 8 rows: bytes over rows and over rows_8, in proportion to the rows;
+/// - products (gemm_operands) of up to 8 rows: bytes over rows, and over rows_8 with few_rows besides, in proportion to the rows;
 /// - products of more rows: flops / product_large + what 512^3 took longer than that says;
 /// - attention, and other ops that run products: flops / attention, and random numbers where it drops probabilities;
 /// - other steps: bytes / stream, with elements of gelu and the like, and of dropout, besides.
@@ -86,7 +86,8 @@ inline time_estimate estimate(const plan_view& p, const step& s, const calibrati
     const double rows = elements / double(std::max<std::int64_t>(b.dims[-1], 1));
     if (rows <= most_rows) {
       const double share = std::max(rows - 1, 0.0) / (most_rows - 1);
-      bytes = (1 - share) * over(double(r.bytes), quantity::rows) + share * over(double(r.bytes), quantity::rows_8);
+      const double one = over(double(r.bytes), quantity::rows), eight = over(double(r.bytes), quantity::rows_8) + at(quantity::few_rows);
+      bytes = (1 - share) * one + share * eight;
     } else
       products = over(double(r.flops), quantity::product_large) +
                  std::max(0.0, over(small_flops, quantity::product_small) - over(small_flops, quantity::product_large));
