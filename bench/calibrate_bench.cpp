@@ -1,6 +1,6 @@
-/// bench_calibrate [--repeats N] [--parts] [--step BATCH] [--calibration FOLDER]: how long it takes to calibrate the device, first and then N times (8) more, when code is loaded and pipelines are made, and how
-/// far the figures of these N lie apart. --parts: also what each part took, the median of the N. --step: predicted beside measured time of a
-/// training step of GPT-2 124M of BATCH x 1,024 tokens, by the medians of the figures. --calibration: keeps these medians, for other programs. The device is warmed up for 0.3 s first, by calibrations.
+/// bench_calibrate [--repeats N] [--parts] [--size SIZE] [--length T] [--step BATCH]... [--calibration FOLDER]: how long it takes to calibrate the device, first and then N times (8) more, when code is loaded and
+/// pipelines are made, and how far the figures of these N lie apart. --parts: also what each part took, the median of the N. --step: predicted beside measured time of a training step of BATCH sequences, by the
+/// medians of the figures; of the last SIZE (gpt2-124m) and length (1,024) before it. --calibration: keeps these medians, for other programs. The device is warmed up for 0.3 s first, by calibrations.
 #include <isotope/calibrate/measure.hpp>
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
@@ -21,36 +21,52 @@ namespace iso = isotope;
 using bench::median;
 using target = iso::selected;
 
-/// Times a training step of GPT-2 124M and compares it with its prediction.
-iso::result<void> compare_step(const iso::device<target>& device, const iso::calibration& c, int batch) {
-  constexpr iso::model::gpt gpt2{.layers = 12, .heads = 12, .width = 768, .vocab = 50257, .context = 1024};
-  auto plan = iso::plan_training<target>(iso::model::gpt_loss_of{gpt2, batch, gpt2.context});
+struct asked_step {
+  std::string_view name;
+  iso::model::gpt size;
+  int batch = 1, length = 1024;
+};
+
+/// Times a training step and compares it with its prediction.
+iso::result<void> compare_step(const iso::device<target>& device, const iso::calibration& c, const asked_step& of) {
+  auto plan = iso::plan_training<target>(iso::model::gpt_loss_of{of.size, of.batch, of.length});
   if (!plan) return std::move(plan).error();
   auto s = device.load(*std::move(plan));
   if (!s) return std::move(s).error();
   s->initialize(1);
   double least = 1e9;
-  for (const double end = bench::seconds() + 1; bench::seconds() < end;) {
+  int runs = 0;  // the first one touches memory that no later one does
+  for (const double end = bench::seconds() + 1; bench::seconds() < end || runs < 2; ++runs) {
     const double began = bench::seconds();
     if (auto r = s->run_plan(0); !r) return r.error();
     least = std::min(least, bench::seconds() - began);
   }
   const auto e = iso::estimate(s->plan(), c, {.launches = std::int64_t(s->launches().size())});
-  std::printf("training step of GPT-2 124M, %d x 1,024: predicted %.3f ms, measured %.3f, measured / predicted %.2f\n", batch,
-              1e3 * e.seconds(), 1e3 * least, least / e.seconds());
+  std::printf("training step of %s, %d x %d: predicted %.3f ms, measured %.3f, measured / predicted %.2f\n", std::string(of.name).c_str(),
+              of.batch, of.length, 1e3 * e.seconds(), 1e3 * least, least / e.seconds());
   return {};
 }
 }  // namespace
 
 int main(int argc, char** argv) {
-  int repeats = 8, step = 0;
+  int repeats = 8;
+  asked_step next{"gpt2-124m", {.layers = 12, .heads = 12, .width = 768, .vocab = 50257, .context = 1024}};
+  std::vector<asked_step> steps;
   bool parts = false;
   std::string folder;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--repeats" && i + 1 < argc) repeats = std::max(1, std::atoi(argv[++i]));
     else if (word == "--parts") parts = true;
-    else if (word == "--step" && i + 1 < argc) step = std::atoi(argv[++i]);
+    else if (word == "--step" && i + 1 < argc) next.batch = std::max(1, std::atoi(argv[++i])), steps.push_back(next);
+    else if (word == "--length" && i + 1 < argc) next.length = std::clamp(std::atoi(argv[++i]), 1, int(next.size.context));
+    else if (word == "--size" && i + 1 < argc) {
+      const auto* const known = std::find_if(iso::model::gpt_sizes.begin(), iso::model::gpt_sizes.end(),
+                                             [&](const auto& s) { return s.name == argv[i + 1]; });
+      if (known == iso::model::gpt_sizes.end()) return std::fprintf(stderr, "bench_calibrate: no size '%s'\n", argv[i + 1]), 2;
+      next.name = known->name, next.size = known->size, ++i;
+      next.length = std::min(next.length, int(next.size.context));
+    }
     else if (word == "--calibration" && i + 1 < argc) folder = argv[++i];
     else return std::fprintf(stderr, "bench_calibrate: no flag '%s'\n", argv[i]), 2;
   }
@@ -98,6 +114,6 @@ int main(int argc, char** argv) {
     c.device = support::calibration_key(device->info());
     if (auto r = iso::write_calibration(path, c); !r) return bench::fail("bench_calibrate", r.error());
   }
-  if (step > 0)
+  for (const asked_step& step : steps)
     if (auto r = compare_step(*device, c, step); !r) return bench::fail("bench_calibrate", r.error());
 }

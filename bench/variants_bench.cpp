@@ -34,9 +34,10 @@ struct product {
   std::int64_t M = 1, N = 1, K = 1;
   std::string_view order = "nt";
 
+  /// Numbers as those of a model: ones would take less power, and large products would be faster than in a model.
   template <iso::Machine M_> constexpr iso::tensor<M_> operator()(iso::scope<M_> s) const {
-    const auto x = order[0] == 'n' ? s.param("x", {M, K}, iso::init::ones) : transpose(s.param("x", {K, M}, iso::init::ones));
-    const auto w = order[1] == 'n' ? s.param("w", {K, N}, iso::init::ones) : transpose(s.param("w", {N, K}, iso::init::ones));
+    const auto x = order[0] == 'n' ? s.param("x", {M, K}, iso::init::normal(1)) : transpose(s.param("x", {K, M}, iso::init::normal(1)));
+    const auto w = order[1] == 'n' ? s.param("w", {K, N}, iso::init::normal(1)) : transpose(s.param("w", {N, K}, iso::init::normal(1)));
     return narrow(matmul(x, w), 0, 0, 1);  // the host gets one row
   }
   std::string text() const { return std::to_string(M) + " x " + std::to_string(N) + " x " + std::to_string(K) + " " + std::string(order); }
@@ -182,7 +183,7 @@ template <class Options> void tune([[maybe_unused]] Options& o, [[maybe_unused]]
 
 /// Prints what a device spent to time variants.
 template <class Device> void print_spent([[maybe_unused]] const Device& d) {
-  const auto print = [](const iso::variant_cache& c) {
+  [[maybe_unused]] const auto print = [](const auto& c) {
     const auto t = c.spent();
     if (t.choices > 0)
       std::printf("  %d choices among %d variants: preparing %.3f s, waiting for the compiler %.3f, comparing results %.3f, timing %.3f\n",
@@ -285,7 +286,7 @@ int main(int argc, char** argv) {
   }
   std::vector<row> all;
   if (attention) {
-    for (const auto& [B, S] : {std::pair{4, 1024}, {32, 1024}, {8, 128}}) {
+    for (const auto& [B, S] : {std::pair{4, 1024}, {32, 1024}, {8, 128}, {64, 128}, {12, 256}, {64, 256}}) {
       if (B * S > 8 * rows) continue;
       all.push_back({{attention_step{B, S}}, {}, {}});
       all.push_back({{attention_step{B, S, true}, int(all.size()) - 1}, {}, {}});

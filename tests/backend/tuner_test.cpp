@@ -90,6 +90,7 @@ struct made_up {
   static constexpr std::int64_t count = 1000;
   std::vector<considered_variant> variants{{"a", 1.0}, {"b", 1.1}, {"wrong", 1.2}, {"slow", 3.5}, {"narrow", 0, "it does not fit"}};
   std::map<std::string, double> seconds_of{{"a", 2e-3}, {"b", 1e-3}, {"wrong", 1e-5}, {"slow", 1e-6}};
+  std::string slow_at_first;  // the first run of this variant takes four times as long
   std::set<std::string> timed;
   std::map<std::string, int> runs;
   std::int64_t most_bytes = 1 << 20;
@@ -135,8 +136,8 @@ struct made_up {
       for (std::int64_t i = 0; i < count; ++i) y[i] = 2 * x[i] + (d.variant == "wrong" && i == 700 ? 3.0f : 0.0f);
       timed.insert(d.variant);
     }
-    ++runs[r.all.front().variant];
-    return seconds_of.at(r.all.front().variant);
+    const std::string& variant = r.all.front().variant;
+    return (++runs[variant] == 1 && variant == slow_at_first ? 4 : 1) * seconds_of.at(variant);
   }
 };
 struct one_step {
@@ -188,8 +189,20 @@ TEST(tuner, times_no_longer_than_it_takes_to_tell_variants_apart) {
   // The first run of each compares results. Then a round is one of each.
   EXPECT_EQ(runs_of(1e-3, 1.6e-3), std::pair(2, 1)) << "far slower in the first run";
   EXPECT_EQ(runs_of(1.3e-3, 1e-3), std::pair(2, 2)) << "a fifth slower";
-  EXPECT_EQ(runs_of(1.1e-3, 1e-3), std::pair(4, 4)) << "a twentieth slower";
-  EXPECT_EQ(runs_of(1.02e-3, 1e-3), std::pair(6, 6));
+  EXPECT_EQ(runs_of(1.15e-3, 1e-3), std::pair(4, 4)) << "a tenth slower";
+  EXPECT_EQ(runs_of(1.08e-3, 1e-3), std::pair(6, 6)) << "a twentieth slower";
+  EXPECT_EQ(runs_of(1.02e-3, 1e-3), std::pair(8, 8));
+  EXPECT_EQ(runs_of(1e-4, 1.6e-4), std::pair(2, 3)) << "a short one that is far slower runs twice more";
+}
+TEST(tuner, a_short_kernel_does_not_leave_for_one_slow_run) {
+  made_up d;
+  d.variants = {{"a", 1.0}, {"b", 1.1}};
+  d.seconds_of = {{"a", 1e-4}, {"b", 5e-5}};
+  d.slow_at_first = "b";
+  const one_step p;
+  variant_cache c(tuning::measure, "", "device");
+  EXPECT_TRUE(tuner(p.view(), c, d).settle(d.record({})));
+  EXPECT_EQ(c.find("step"), "b");
 }
 TEST(tuner, without_measuring_the_estimate_is_kept_and_nothing_runs) {
   made_up d;

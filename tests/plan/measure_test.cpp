@@ -32,8 +32,8 @@ struct counting_device {
 
 /// While part k is measured, a reading of the clock is k times 50 ms later than the one before, so a run takes that long.
 constexpr double tick = 0.05;
-constexpr std::string_view parts[] = {"load",         "a run",         "launch", "barrier", "round_trip", "product_small",
-                                      "load",         "product_large", "rows",   "rows_8",  "attention",  "attention_grad",
+constexpr std::string_view parts[] = {"load", "a run",         "launch", "barrier", "round_trip", "product_small", "product_small",
+                                      "load", "product_large", "rows",   "rows_8",  "few_rows",   "attention",     "attention_grad",
                                       "stream_small", "stream_large",  "heavy",  "random",  "a row",      "readback"};
 /// The first probe has one small step, the second 73 and the third 64, each of which waits for the one before.
 constexpr double launch = tick / 72, barrier = 2 * tick / 63 - launch;
@@ -55,7 +55,7 @@ TEST(measure, reads_the_file_the_second_time_without_a_run) {
   EXPECT_TRUE(first->measured_now);
   EXPECT_EQ(first->message, "");
   EXPECT_EQ(sessions, 2);
-  EXPECT_EQ(plans, 15);
+  EXPECT_EQ(plans, 17);
   const int readings_of_probes = readings;
   EXPECT_GE(readings_of_probes, 2 * 3 * plans);
   ASSERT_EQ(spent.size(), std::size(parts));
@@ -77,22 +77,27 @@ TEST(measure, reads_the_file_the_second_time_without_a_run) {
   // Each figure is an amount over a time: that of a run less that of a run of one small step, and of what else the run does.
   const auto after = [](int part, double besides = 0) { return (part - 1) * tick - besides; };
   constexpr double macs = 12 * 64 * (256.0 * 257 / 2), elements = 1024 * 1024, next = launch + barrier;
-  const double forward = after(10), stream_small = (1 << 20) / after(12), stream_large = (64 << 20) / after(13);
+  const double forward = after(12), stream_small = (1 << 20) / after(14), stream_large = (128 << 20) / after(15);
   const double of_8_mib = std::sqrt(stream_small * stream_large), of_2_mib = stream_small * std::pow(stream_large / stream_small, 1.0 / 6);
-  const double product_small = 2 * 2.0 * 512 * 512 * 512 / after(5, next);
+  // Two products follow each other, or four of large weights. One of 512 rows is no slower than the two; 32 rows say what all take longer.
+  constexpr double of_512 = 2.0 * 512 * 512 * 512, of_32 = of_512 / 16;
+  const double large = 2 * of_512 / after(5, next), longer = after(6, next) / 2 - of_32 / large;
+  const double weight = 4.0 * 1024 * 8192, eight = after(10, 3 * next) / 4;
+  ASSERT_GT((8 * after(11, next) / 2 - eight) / 7, 0.9 * eight) << "a tenth remains for the bytes";
   const std::pair<quantity, double> wanted[] = {{quantity::launch, launch},
                                                 {quantity::barrier, barrier},
                                                 {quantity::round_trip, 4 * tick},
-                                                {quantity::product_small, product_small},
-                                                {quantity::product_large, product_small},  // one of the same size is no slower
-                                                {quantity::rows, 2 * 4.0 * 1024 * 8192 / after(8, next)},
-                                                {quantity::rows_8, 2 * 4.0 * 1024 * 8192 / after(9, next)},
+                                                {quantity::product_small, of_512 / (of_512 / large + longer)},
+                                                {quantity::product_large, large},
+                                                {quantity::rows, 4 * weight / after(9, 3 * next)},
+                                                {quantity::rows_8, weight / (0.1 * eight)},
+                                                {quantity::few_rows, 0.9 * eight},
                                                 {quantity::attention, 4 * macs / forward},
-                                                {quantity::attention_grad, 10 * macs / after(11, forward)},
+                                                {quantity::attention_grad, 10 * macs / after(13, forward)},
                                                 {quantity::stream_small, stream_small},
                                                 {quantity::stream_large, stream_large},
-                                                {quantity::heavy, elements / after(14, 8 * elements / of_8_mib)},
-                                                {quantity::random, elements / 4 / after(15, 2 * elements / of_2_mib)},
+                                                {quantity::heavy, elements / after(16, 8 * elements / of_8_mib)},
+                                                {quantity::random, elements / 4 / after(17, 2 * elements / of_2_mib)},
                                                 {quantity::readback, (1 << 20) / tick}};
   static_assert(std::size(wanted) == isotope::quantities);
   for (const auto& [q, value] : wanted) {

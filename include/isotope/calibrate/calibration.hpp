@@ -22,14 +22,15 @@ struct figure {
 /// Rates are per second, times in seconds. `product_*`, `attention*`: floating-point operations; `rows`, `rows_8`: bytes of a weight that one row, or eight, are
 /// multiplied by; `stream_*`: bytes that a step reads and writes; `heavy`, `random`: elements of a function such as gelu, and of dropout, besides the time for their bytes.
 enum class quantity : std::uint8_t {
-  product_small,  // M = N = K = 512, of several that follow each other
+  product_small,  // M = N = K = 512, of several that follow each other; of a processor as if it took as much longer than `product_large` says as 32 rows do
   product_large,  // a product that fills the device
   rows,
   rows_8,
+  few_rows,  // seconds that a product of eight rows takes besides its bytes
   attention,
   attention_grad,
   stream_small,  // 1 MiB
-  stream_large,  // 64 MiB
+  stream_large,  // 64 MiB; of a processor 128 MiB, since its caches may hold 64
   heavy,
   random,
   launch,      // of a step that waits for none
@@ -37,12 +38,14 @@ enum class quantity : std::uint8_t {
   round_trip,  // from the start of a run of one small step to its end
   readback,    // bytes of a tensor that the host reads
 };
-inline constexpr std::array<std::string_view, 14> quantity_names = {
-    "product_small", "product_large", "rows",   "rows_8", "attention", "attention_grad", "stream_small",
-    "stream_large",  "heavy",         "random", "launch", "barrier",   "round_trip",     "readback"};
+inline constexpr std::array<std::string_view, 15> quantity_names = {
+    "product_small", "product_large", "rows",  "rows_8", "few_rows", "attention",  "attention_grad", "stream_small",
+    "stream_large",  "heavy",         "random", "launch", "barrier",  "round_trip", "readback"};
 inline constexpr std::size_t quantities = quantity_names.size();
 constexpr std::string_view name_of(quantity q) { return quantity_names[std::size_t(q)]; }
-constexpr bool is_time(quantity q) { return q == quantity::launch || q == quantity::barrier || q == quantity::round_trip; }
+constexpr bool is_time(quantity q) {
+  return q == quantity::few_rows || q == quantity::launch || q == quantity::barrier || q == quantity::round_trip;
+}
 
 /// The figures of one device in one number format. `device` says what they depend on: the device, its driver and the library.
 struct calibration {

@@ -15,7 +15,7 @@
 namespace isotope {
 
 /// The version of what is measured, and how. It is raised when figures of before are not comparable, or kernels have become so much faster that they mislead.
-inline constexpr std::string_view measuring_version = "2";
+inline constexpr std::string_view measuring_version = "3";
 
 /// What figures depend on, in one line.
 /// @param processor  the model of the processor, which the device of the cpu does not know

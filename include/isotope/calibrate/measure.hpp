@@ -134,16 +134,22 @@ template <Target T, class Device, class Clock> class prober {
   double seconds(std::size_t k, std::string_view name) {
     const double began = clock_();
     timed(k, 1);  // makes what the first run makes, so the next wait would expect another one as long: two runs in a row are other work
-    double least = timed(k, Device::on_host ? 1 : 2), next = 0, all = 0;
-    const int times = int(std::clamp(window_ / least, 1.0, 64.0));
-    if (times > 1) least = timed(k, times), all = times * least;
-    // Batches until the two least agree, at most four windows of them.
-    constexpr double agree = 1.01;
-    for (int batch = 0; batch < 4 && all < 4 * window_ && !(next > 0 && next <= agree * least); ++batch) {
+    // Batches until the two least agree, at most so many, and no longer than some windows. Other work on the machine may have been in the first of them, so a
+    // batch that takes less than half a window makes the next ones longer, whenever it comes.
+    constexpr double agree = 1.01, most_windows = 4;
+    constexpr int fewest = Device::on_host ? 2 : 3, most = 5, most_runs = 64;
+    int times = Device::on_host ? 1 : 2;
+    double least = 0, next = 0;
+    for (int batch = 0; batch < most;) {
       const double t = timed(k, times);
-      all += times * t;
-      next = t < least ? least : next == 0 ? t : std::min(next, t);
-      least = std::min(least, t);
+      if (const int more = int(std::clamp(window_ / t, 1.0, double(most_runs))); more >= 2 * times) {
+        times = more, least = next = 0;
+        continue;
+      }
+      next = least == 0 ? 0 : t < least ? least : next == 0 ? t : std::min(next, t);
+      least = least == 0 ? t : std::min(least, t);
+      ++batch;
+      if (batch >= fewest && (next <= agree * least || batch * times * least >= most_windows * window_)) break;
     }
     note(name, began);
     return least;
@@ -196,14 +202,16 @@ result<calibration> measure_device(const Device& device, const Clock& clock, std
   constexpr bool host = Device::on_host;
   calibration c;
   c.device = std::move(key), c.format = name_of(T::precision::type);
-  const double window = host ? 0.002 : 0.001;  // seconds of a batch of runs
+  const double window = host ? 0.002 : 0.0006;  // seconds of a batch of runs
   calibrate_detail::prober<T, Device, Clock> probes(device, clock, window, spent);
   const double element = double(size_of(T::precision::type));
 
   // Runs of one small step, of 73 that wait for few others, and of 64 that wait for each other. The first has what a run takes besides its steps.
   // Several products follow each other, so that neither the wait for the host nor a cache that holds one weight makes a figure of them.
   const int several = host ? 2 : 8;
-  probes.load({{kind::scale, 1, 64}, {kind::apart}, {kind::chain}, {kind::product, 512, 512, 512, several}});
+  std::vector<probe> small_ones{{kind::scale, 1, 64}, {kind::apart}, {kind::chain}, {kind::product, 512, 512, 512, several}};
+  if (host) small_ones.push_back({kind::product, 32, 512, 512, several});
+  probes.load(std::move(small_ones));
   const double none = probes.seconds(0, "a run"), apart = probes.seconds(1, name_of(quantity::launch)),
                chain = probes.seconds(2, name_of(quantity::barrier));
   const double launch = std::max(0.0, apart - none) / (probe::small_steps + 8);
@@ -219,46 +227,61 @@ result<calibration> measure_device(const Device& device, const Clock& clock, std
     return of(q, n * amount, k, (n - 1) * (launch + barrier));
   };
   const double small = of_products(quantity::product_small, several, 2.0 * 512 * 512 * 512, 3);
-  c.measured(quantity::product_small, small);
+  const double of_32_rows = host ? of_products(quantity::product_small, several, 2.0 * 32 * 512 * 512, 4) : 0;
 
   // A product that fills the device: the largest that takes at most so many windows, and as many of them as take one.
   const auto flops = [](std::int64_t side) { return 2.0 * double(side * side * side); };
   std::int64_t side = host ? 512 : 1024;
-  constexpr double most_windows = host ? 10 : 4;
+  constexpr double most_windows = host ? 10 : 6;
   while (side < 4096 && flops(2 * side) < most_windows * window * small) side *= 2;
   const int large = int(std::clamp(window * small / flops(side), host ? 1.0 : 2.0, double(several)));
-  const std::int64_t B = side > 1024 ? 8 : 1, S = side > 1024 ? 1024 : 256;
+  const std::int64_t B = host ? 1 : side > 2048 ? 8 : side > 1024 ? 4 : 1, S = side <= 1024 ? 256 : host ? 512 : 1024;
   constexpr std::int64_t rows = host ? 1024 : 8192, drawn = host ? 256 : 8192;
+  const int weights = int(16 / element);  // 128 MiB, more than most caches hold
+  constexpr std::int64_t streamed = std::int64_t(host ? 128 : 64) << 20;
   const std::int64_t sent = (std::int64_t(1) << 20) / 1024 / std::int64_t(element);  // rows of 1 MiB, since each frame has memory for them
   const auto stream = [&](std::int64_t bytes) { return probe{kind::scale, bytes / 2 / std::int64_t(element) / 1024, 1024}; };
   probes.load({{kind::product, side, side, side, large},
-               {kind::product, 1, 1024, 8192, several},
-               {kind::product, 8, 1024, 8192, several},
+               {kind::product, 1, 1024, 8192, weights},
+               {kind::product, 8, 1024, 8192, weights},
+               {kind::product, 8, 1024, 1024, several},
                {kind::attention, B, S},
                {kind::attention_grad, B, S},
                stream(1 << 20),
-               stream(64 << 20),
+               stream(streamed),
                {kind::gelu, rows, 1024},
                {kind::dropout, drawn, 1024},
                {kind::scale, sent, 1024},
                {kind::whole, sent, 1024}});
-  c.measured(quantity::product_large, std::max(small, of_products(quantity::product_large, large, flops(side), 0)));
-  c.measured(quantity::rows, of_products(quantity::rows, several, element * 1024 * 8192, 1));
-  c.measured(quantity::rows_8, of_products(quantity::rows_8, several, element * 1024 * 8192, 2));
+  const double rate = std::max(small, of_products(quantity::product_large, large, flops(side), 0));
+  c.measured(quantity::product_large, rate);
+  // What a product takes longer than its operations say is about the same for all on a GPU, which is not full. A processor is, and has it in proportion to them; what
+  // remains is the start of its threads, which a product of few rows shows.
+  constexpr double of_512 = 2.0 * 512 * 512 * 512, of_32 = 2.0 * 32 * 512 * 512;
+  const double longer = host ? std::max(0.0, of_32 / of_32_rows - of_32 / rate) : 0;
+  c.measured(quantity::product_small, host ? of_512 / (of_512 / rate + longer) : small);
+  const double weight = element * 1024 * 8192;  // bytes
+  c.measured(quantity::rows, of_products(quantity::rows, weights, weight, 1));
+  // Two weights of eight rows: a time besides that of the bytes, and a rate. On a device where the smaller one takes as long per byte, there is only the rate.
+  const double long_one = weight / of_products(quantity::rows_8, weights, weight, 2),
+               short_one = weight / 8 / of_products(quantity::few_rows, several, weight / 8, 3);
+  const double besides_bytes = std::clamp((8 * short_one - long_one) / 7, 0.0, 0.9 * std::min(short_one, long_one));
+  c.measured(quantity::few_rows, besides_bytes);
+  c.measured(quantity::rows_8, weight / (long_one - besides_bytes));
   const double macs = double(B * probe::heads * probe::head_size) * (double(S) * double(S + 1) / 2);
-  const double forward = of(quantity::attention, 4 * macs, 3);
+  const double forward = of(quantity::attention, 4 * macs, 4);
   c.measured(quantity::attention, forward);
-  c.measured(quantity::attention_grad, of(quantity::attention_grad, 10 * macs, 4, 4 * macs / forward));
-  c.measured(quantity::stream_small, of(quantity::stream_small, double(1 << 20), 5));
-  c.measured(quantity::stream_large, of(quantity::stream_large, double(64 << 20), 6));
+  c.measured(quantity::attention_grad, of(quantity::attention_grad, 10 * macs, 5, 4 * macs / forward));
+  c.measured(quantity::stream_small, of(quantity::stream_small, double(1 << 20), 6));
+  c.measured(quantity::stream_large, of(quantity::stream_large, double(streamed), 7));
   const auto of_elements = [&](quantity q, std::int64_t n, std::size_t k) {
     const double bytes = 2 * element * double(n);
     return of(q, double(n), k, bytes / calibrate_detail::stream(c, bytes));
   };
-  c.measured(quantity::heavy, of_elements(quantity::heavy, rows * 1024, 7));
-  c.measured(quantity::random, of_elements(quantity::random, drawn * 1024, 8));
+  c.measured(quantity::heavy, of_elements(quantity::heavy, rows * 1024, 8));
+  c.measured(quantity::random, of_elements(quantity::random, drawn * 1024, 9));
   // The same step twice, of whose result the host gets one row or all. Of several runs in a row, some devices send only the last result.
-  const double row = probes.alone(9, "a row"), whole = probes.alone(10, name_of(quantity::readback));
+  const double row = probes.alone(10, "a row"), whole = probes.alone(11, name_of(quantity::readback));
   c.measured(quantity::readback, element * double(sent) * 1024 / std::max(whole - row, 0.05 * whole));
   if (!probes.error().what.empty()) return probes.error();
   return c;
