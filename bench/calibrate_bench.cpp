@@ -61,13 +61,12 @@ int main(int argc, char** argv) {
     else if (word == "--step" && i + 1 < argc) next.batch = std::max(1, std::atoi(argv[++i])), steps.push_back(next);
     else if (word == "--length" && i + 1 < argc) next.length = std::clamp(std::atoi(argv[++i]), 1, int(next.size.context));
     else if (word == "--size" && i + 1 < argc) {
-      const auto* const known = std::find_if(iso::model::gpt_sizes.begin(), iso::model::gpt_sizes.end(),
-                                             [&](const auto& s) { return s.name == argv[i + 1]; });
+      const auto* const known =
+          std::find_if(iso::model::gpt_sizes.begin(), iso::model::gpt_sizes.end(), [&](const auto& s) { return s.name == argv[i + 1]; });
       if (known == iso::model::gpt_sizes.end()) return std::fprintf(stderr, "bench_calibrate: no size '%s'\n", argv[i + 1]), 2;
       next.name = known->name, next.size = known->size, ++i;
       next.length = std::min(next.length, int(next.size.context));
-    }
-    else if (word == "--calibration" && i + 1 < argc) folder = argv[++i];
+    } else if (word == "--calibration" && i + 1 < argc) folder = argv[++i];
     else return std::fprintf(stderr, "bench_calibrate: no flag '%s'\n", argv[i]), 2;
   }
   using options = target::backend::options;

@@ -82,7 +82,8 @@ TEST(estimate, of_a_product_of_few_rows_is_its_bytes_over_the_rate_of_rows) {
   // w w^T with 8 rows: 8 x 8 elements of the result, 4 (2 * 256 + 64) bytes; with one row 4 (2 * 32 + 1) bytes, with two 4 (2 * 64 + 4).
   expect_parts(of_op(square_product(8), isotope::info<isotope::op::matmul>, figures()), 0, 2304 / 2e9 + 7e-6, 0, 3e-6);
   expect_parts(of_op(square_product(1), isotope::info<isotope::op::matmul>, figures()), 0, 260 / 8e9, 0, 3e-6);
-  expect_parts(of_op(square_product(2), isotope::info<isotope::op::matmul>, figures()), 0, 528 / 8e9 * 6 / 7 + (528 / 2e9 + 7e-6) / 7, 0, 3e-6);
+  expect_parts(of_op(square_product(2), isotope::info<isotope::op::matmul>, figures()), 0, 528 / 8e9 * 6 / 7 + (528 / 2e9 + 7e-6) / 7, 0,
+               3e-6);
 }
 TEST(estimate, of_attention_to_caches_counts_the_positions_that_hold_tokens) {
   const auto p = isotope::plan_inference<T>([](auto s) {

@@ -32,8 +32,8 @@ struct counting_device {
 
 /// While part k is measured, a reading of the clock is k times 50 ms later than the one before, so a run takes that long.
 constexpr double tick = 0.05;
-constexpr std::string_view parts[] = {"load", "a run",         "launch", "barrier", "round_trip", "product_small", "product_small",
-                                      "load", "product_large", "rows",   "rows_8",  "few_rows",   "attention",     "attention_grad",
+constexpr std::string_view parts[] = {"load",         "a run",         "launch", "barrier", "round_trip", "product_small", "product_small",
+                                      "load",         "product_large", "rows",   "rows_8",  "few_rows",   "attention",     "attention_grad",
                                       "stream_small", "stream_large",  "heavy",  "random",  "a row",      "readback"};
 /// The first probe has one small step, the second 73 and the third 64, each of which waits for the one before.
 constexpr double launch = tick / 72, barrier = 2 * tick / 63 - launch;

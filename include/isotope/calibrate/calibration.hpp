@@ -39,7 +39,7 @@ enum class quantity : std::uint8_t {
   readback,    // bytes of a tensor that the host reads
 };
 inline constexpr std::array<std::string_view, 15> quantity_names = {
-    "product_small", "product_large", "rows",  "rows_8", "few_rows", "attention",  "attention_grad", "stream_small",
+    "product_small", "product_large", "rows",   "rows_8", "few_rows", "attention",  "attention_grad", "stream_small",
     "stream_large",  "heavy",         "random", "launch", "barrier",  "round_trip", "readback"};
 inline constexpr std::size_t quantities = quantity_names.size();
 constexpr std::string_view name_of(quantity q) { return quantity_names[std::size_t(q)]; }
