@@ -113,7 +113,7 @@ inline time_estimate estimate(const plan_view& p, const step& s, const calibrati
 }
 
 /// What a step takes that shares a launch with another one, as a share of a launch and its wait: its blocks wait for each other, too. Decoding of GPT-2 124M as one
-/// launch of 100 steps took 137 us on an H200 with cuda and 257 us with vulkan; without this share 126 and 168 were predicted.
+/// launch of 100 steps took 137 us on an H200 by one backend and 257 us by the other; without this share 126 and 168 were predicted.
 inline constexpr double inner_step = 0.2;
 
 /// The time of a step of training or of a run from its start to its end.
