@@ -41,11 +41,12 @@ TEST(variant_cache, a_shipped_table_serves_its_device_where_the_file_has_no_choi
   EXPECT_EQ(variant_cache(tuning::cached, "", "key", "none", all).find("a"), "");
   EXPECT_EQ(variant_cache(tuning::measure, "", "key", "one", all).find("a"), "");
 }
-TEST(variant_cache, the_fastest_wins_and_of_those_within_one_percent_the_first) {
+TEST(variant_cache, the_fastest_wins_and_of_those_within_one_percent_the_predicted_one) {
   const auto best = [](std::vector<timed_variant> all) { return fastest_of(all); };
   EXPECT_EQ(best({{"a", 1, 1.2}, {"b", 1, 1.0}, {"c", 1, 1.1}}), 1);
   EXPECT_EQ(best({{"a", 1, 1.009}, {"b", 1, 1.0}}), 0);
   EXPECT_EQ(best({{"a", 1, 1.011}, {"b", 1, 1.0}}), 1);
+  EXPECT_EQ(best({{"a", 3, 1.0}, {"b", 1, 1.009}, {"c", 2, 1.005}, {"d", 0.5, 1.02}}), 1);
   EXPECT_EQ(best({{"a", 1, 0.5, false}, {"b", 1, 1.0}, {"c", 1, 0}}), 1);
   EXPECT_EQ(best({{"a", 1, 0.5, false}}), -1);
 }
