@@ -17,7 +17,7 @@ template <int C, int F, int H, int T> struct encode_heads : encode_pipe<C, F, H,
   __device__ unsigned char* head_tile(int layer, int of) const {
     return pointer<unsigned char>(a.heads) + (std::int64_t(layer % encode_most_layers * a.tiles * groups + of) * H + rank) * bytes;
   }
-  /// The word with which a cluster's block of this head says how many layers it has passed on, in all launches of so many clusters: all of them begin with the same number.
+  /// The word with which a cluster's block of this head says how many tiles it has written, in all launches of so many clusters: all words are equal when one begins.
   __device__ std::uint64_t flag_of(int cluster) const { return a.flags + 4 * std::uint64_t(cluster * H + rank); }
   /// That number once this layer is among them.
   __device__ std::uint32_t passed(int layer) const { return s.passed + std::uint32_t(layer - a.base) + 1; }

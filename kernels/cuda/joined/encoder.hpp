@@ -1,5 +1,5 @@
 #pragma once
-/// A small encoder of few rows in bf16 as launches of native/encode_hopper.cu: a cluster of blocks has 16 rows and goes through all layers. Sums are in another order than those of
+/// A small encoder of few rows in bf16 as launches of native/encode_hopper.cu: a cluster of blocks has 16 or 32 rows and goes through all layers. Sums are in another order than those of
 /// separate launches, and rows before a norm are not rounded, so results differ from theirs in roundings.
 #include <array>
 #include <cstddef>
@@ -22,8 +22,7 @@ class small_encoder {
   /// What there are kernels for: columns, hidden values and heads.
   static constexpr std::int64_t columns = 384, hidden = 4 * columns, heads = columns / gpu::encode_head;
   static constexpr std::int64_t most_rows = gpu::encode_most_rows;
-  static constexpr std::int64_t rows_bytes = 2 * most_rows * columns,
-                                most_tiles = most_rows / gpu::encode_rows,
+  static constexpr std::int64_t rows_bytes = 2 * most_rows * columns, most_tiles = most_rows / gpu::encode_rows,
                                 heads_bytes = gpu::encode_most_layers * most_tiles * heads * gpu::encode_head_tile_bytes,
                                 starts_bytes = 512, starts_at = rows_bytes + heads_bytes, flags_at = starts_at + starts_bytes,
                                 flags_bytes = 4 * most_tiles * heads, all_flags_bytes = most_tiles * flags_bytes,
@@ -66,7 +65,7 @@ class small_encoder {
   std::string_view why_;
   bool device_refuses_ = false;
 
-  /// Rows of a cluster. 32 rows stay in one cluster, whose launches do not wait for others; up to 112 have clusters of 16, of which seven find room at once on an H200 (bench/CUDA.md).
+  /// Rows of a cluster. 32 rows stay in one cluster, which waits for no other; up to 112 have clusters of 16, of which seven find room at once on an H200 (bench/CUDA.md).
   int rows() const {
     const std::string_view variant = device_.switches.variant;
     if (variant.starts_with("encode_16")) return 16;
