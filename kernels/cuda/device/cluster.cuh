@@ -83,15 +83,6 @@ __device__ inline std::uint64_t load_word(std::uint64_t at) {
   asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];\n" : "=l"(word) : "l"(at) : "memory");
   return word;
 }
-/// A word that says that what the thread has written, and what barriers of the block have ordered before, is there: whoever reads it sees that.
-__device__ inline void store_flag(std::uint64_t at, std::uint32_t x) {
-  asm volatile("st.release.gpu.global.u32 [%0], %1;\n" ::"l"(at), "r"(x) : "memory");
-}
-__device__ inline std::uint32_t load_flag(std::uint64_t at) {
-  std::uint32_t x;
-  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];\n" : "=r"(x) : "l"(at) : "memory");
-  return x;
-}
 /// Two numbers whose last bits are `mark`. They need not be written together.
 __device__ inline void store_marked(std::uint64_t at, float x, float y, std::uint32_t mark) {
   const std::uint32_t u = (__float_as_uint(x) & ~1u) | mark, v = (__float_as_uint(y) & ~1u) | mark;
