@@ -1,8 +1,8 @@
-/// bench_encode SIZE SEQUENCES TOKENS [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] [--any-order] [--no-early-start] [--no-encoder]
+/// bench_encode SIZE SEQUENCES TOKENS [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] [--any-order] [--no-early-start] [--no-encoder] [--no-together]
 /// [--no-direct] [--variant NAME] [--calibration FOLDER]: a BERT with random weights embeds SEQUENCES texts of TOKENS tokens in one run, on the backend of this build. RUNS (20) are in
 /// flight together, fewer where they take more than a second, so that the device always has the next one; `alone`: from ids in the caller's memory to
 /// vectors in the caller's memory, a run at a time. The digest of the first vector does not depend on SEQUENCES, but with --any-order: plans are not
-/// `batch_invariant`, and few rows have launches of their own, without --no-encoder; --no-direct: inputs and outputs are copied; --variant: of kernels that
+/// `batch_invariant`, and few rows have launches of their own, without --no-encoder, or a launch for each layer with --no-together; --no-direct: inputs and outputs are copied; --variant: of kernels that
 /// have one whose name begins so, such as encode_32; --profile: where the time goes. --calibration FOLDER: also the time alone that the figures of
 /// isotope-info calibrate predict.
 #include <isotope/isotope.hpp>
@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
   if (argc < 4)
     return std::fprintf(stderr,
                         "usage: bench_encode SIZE SEQUENCES TOKENS [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] "
-                        "[--any-order] [--no-early-start] [--no-encoder] [--no-direct] [--variant NAME] "
+                        "[--any-order] [--no-early-start] [--no-encoder] [--no-together] [--no-direct] [--variant NAME] "
                         "[--calibration FOLDER]\n"),
            2;
   iso::model::bert size;
@@ -87,6 +87,8 @@ int main(int argc, char** argv) {
         if (word == "--no-early-start") o.diagnose.no_early_start = true;
       if constexpr (requires { o.diagnose.no_encoder; })
         if (word == "--no-encoder") o.diagnose.no_encoder = true;
+      if constexpr (requires { o.diagnose.no_together; })
+        if (word == "--no-together") o.diagnose.no_together = true;
       if constexpr (requires { o.diagnose.no_direct; })
         if (word == "--no-direct") o.diagnose.no_direct = true;
     }(options);

@@ -53,7 +53,7 @@ struct launches {
   }
   /// Joins the launches after `change`.
   template <class Model, class Change>
-  launches(const Model& m, const device_limits& d, bool batch_invariant, const Change& change) : device(d) {
+  launches(const Model& m, const device_limits& d, bool batch_invariant, const Change& change, bool together = false) : device(d) {
     const dynamic_plan made = planned(m, batch_invariant);
     plan = made;
     steps.assign(plan.steps.begin(), plan.steps.end());
@@ -68,10 +68,12 @@ struct launches {
     const small_encoder encoder(plan, base, device);
     why = encoder.why();
     device_refuses = encoder.device_refuses();
-    if (why.empty()) encoder.join(all, scratch);
+    if (why.empty()) encoder.join(all, scratch, together);
   }
-  explicit launches(const model::bert& b, int tokens, int texts = 1, const device_limits& d = hopper(), bool batch_invariant = false)
-      : launches(model::bert_embeddings_of{b, tokens, texts}, d, batch_invariant, [](launches&) {}) {}
+  explicit launches(const model::bert& b, int tokens, int texts = 1, const device_limits& d = hopper(), bool batch_invariant = false,
+                    bool together = false)
+      : launches(model::bert_embeddings_of{b, tokens, texts}, d, batch_invariant, [](launches&) {}, together) {}
+  static launches shared(const model::bert& b, int tokens, int texts = 1) { return launches(b, tokens, texts, hopper(), false, true); }
   std::vector<std::string> names() const {
     std::vector<std::string> n;
     for (const dispatch& x : all) n.emplace_back(x.function);
@@ -81,38 +83,75 @@ struct launches {
   static constexpr std::uint64_t scratch = std::uint64_t(1) << 50;
 };
 
+/// Each step of the plan is done once, launches fit the device, and those that touch the same memory wait for each other.
+void check(const launches& l) {
+  std::vector<int> done(l.steps.size());
+  for (const dispatch& d : l.all) {
+    ++done[std::size_t(d.step)];
+    for (const auto k : d.also) ++done[std::size_t(k)];
+    EXPECT_LE(d.arguments.size(), dispatch::argument_limit);
+    EXPECT_LE(d.count.shared_bytes, hopper().shared_bytes);
+    for (const auto* ranges : {&d.reads, &d.writes})
+      for (const range& r : *ranges)
+        if (r.first >= launches::scratch) { EXPECT_LE(r.end, launches::scratch + std::uint64_t(small_encoder::scratch_bytes)); }
+    for (const tensor_map& m : d.maps) {
+      EXPECT_EQ(m.address % 16, 0u);
+      EXPECT_LE(m.argument_offset + 128, d.arguments.size());
+      EXPECT_EQ(std::int64_t(m.box[0]) * m.box[1] * m.box[2] * 2, gpu::encode_piece_bytes(384));
+    }
+  }
+  EXPECT_EQ(done, std::vector<int>(l.steps.size(), 1));
+  EXPECT_TRUE(find_hazards(l.all, graph_edges(l.all)).empty());
+}
+
 TEST(cuda_encoder, takes_the_place_of_all_launches) {
   for (const int tokens : {1, 16, 17, 32, 33, 112, 113, 128}) {
+    SCOPED_TRACE(tokens);
     const launches l(small, tokens);
-    ASSERT_EQ(l.why, "") << tokens;
+    ASSERT_EQ(l.why, "");
     std::vector<std::string> wanted;
     if (tokens <= 16) wanted = {"encode_384_16"};
     else if (tokens <= 32) wanted = {"encode_384_32"};
     else if (tokens <= 112) wanted = {"encode_384_16", "encode_384_16", "encode_384_16", "pool_bf16_wide"};
     else wanted = {"encode_384_32", "encode_384_32", "encode_384_32", "pool_bf16_wide"};
     EXPECT_EQ(l.names(), wanted);
-    std::vector<int> done(l.steps.size());
-    for (const dispatch& d : l.all) {
-      ++done[std::size_t(d.step)];
-      for (const auto k : d.also) ++done[std::size_t(k)];
-      EXPECT_LE(d.arguments.size(), dispatch::argument_limit);
-      EXPECT_LE(d.count.shared_bytes, hopper().shared_bytes);
-      for (const tensor_map& m : d.maps) {
-        EXPECT_EQ(m.address % 16, 0u);
-        EXPECT_LE(m.argument_offset + 128, d.arguments.size());
-        EXPECT_EQ(std::int64_t(m.box[0]) * m.box[1] * m.box[2] * 2, gpu::encode_piece_bytes(384));
-      }
-    }
-    EXPECT_EQ(done, std::vector<int>(l.steps.size(), 1)) << "each step of the plan is done once";
-    const auto waits = graph_edges(l.all);
-    EXPECT_TRUE(find_hazards(l.all, waits).empty());
-    const auto early = early_starts(l.all, waits, hopper());
+    check(l);
+    const auto early = early_starts(l.all, graph_edges(l.all), hopper());
     EXPECT_EQ(early[0], 0);
     for (std::size_t i = 1; i < early.size(); ++i) EXPECT_EQ(early[i], 1) << "a launch waits for the one before alone: " << i;
   }
   model::bert deep = small;
   deep.layers = 13;
   EXPECT_EQ(launches(deep, 16).all.size(), 3u) << "a launch has six layers at most";
+}
+TEST(cuda_encoder, has_one_launch_for_all_clusters_where_the_device_has_room_for_them) {
+  model::bert deep = small;
+  deep.layers = 13;
+  std::uint64_t before = 0;
+  for (const int tokens : {33, 64, 112, 128}) {
+    SCOPED_TRACE(tokens);
+    const std::string name = tokens <= 112 ? "encode_384_16" : "encode_384_32";
+    EXPECT_EQ(launches::shared(small, tokens).names(), (std::vector<std::string>{name, "pool_bf16_wide"}));
+    const auto l = launches::shared(deep, tokens);
+    EXPECT_EQ(l.names(), (std::vector<std::string>{name, name, name, "pool_bf16_wide"})) << "a launch has six layers at most";
+    check(l);
+    std::uint64_t flags = 0;
+    for (const dispatch& d : l.all) {
+      EXPECT_FALSE(d.starts_early) << "clusters that wait for each other do not wait for other launches, too";
+      EXPECT_EQ(d.count.together, d.function == name);
+      if (d.function != name) continue;
+      gpu::encode_arguments a;
+      std::memcpy(&a, d.arguments.data(), sizeof a);
+      EXPECT_EQ(a.tiles, std::int32_t(d.count.x / d.count.cluster));
+      EXPECT_GE(a.flags, launches::scratch + std::uint64_t(small_encoder::flags_at));
+      EXPECT_EQ(a.flags, flags == 0 ? a.flags : flags) << "launches go on counting";
+      flags = a.flags;
+    }
+    EXPECT_NE(flags, before) << "others than with another number of clusters, which do not all take part";
+    before = flags;
+  }
+  EXPECT_EQ(launches::shared(small, 16).all.size(), 1u);
+  EXPECT_FALSE(launches::shared(small, 32).all[0].count.together) << "one cluster waits for no other";
 }
 TEST(cuda_encoder, reads_ids_and_writes_vectors_in_the_memory_of_the_host) {
   for (const int tokens : {16, 32, 128}) {
@@ -214,9 +253,10 @@ class on_a_device {
   on_a_device(int vocab, int tokens, device<bf16> on, session<bf16> loaded)
       : vocab_(vocab), tokens_(tokens), device_(std::move(on)), session_(std::move(loaded)) {}
   static result<on_a_device> make(const model::bert& b, int tokens, int texts, pooling_kind pooling, bool joined,
-                                  const std::string& variant = {}) {
+                                  const std::string& variant = {}, bool together = true, bool initialised = true) {
     auto o = cuda_test::test_options();
     o.diagnose.no_encoder = !joined;
+    o.diagnose.no_together = !together;
     o.diagnose.variant = variant;
     auto plan = plan_inference<bf16>(model::bert_embeddings_of{b, tokens, texts, pooling}, 0, true);
     if (!plan) return plan.error();
@@ -224,7 +264,7 @@ class on_a_device {
     if (!d) return d.error();
     auto s = d->load(*std::move(plan));
     if (!s) return s.error();
-    s->initialize(11);
+    if (initialised) s->initialize(11);
     if (auto r = s->status(); !r) return r.error();
     return on_a_device(b.vocab, tokens, *std::move(d), *std::move(s));
   }
@@ -260,6 +300,20 @@ template <class E> std::string line_of(const result<E>& r) { return r ? std::str
 /// layers add up in quadrature. In two layers, a head that is left out or a row of another text changes vectors by more than a tenth.
 double tolerance(int layers) { return 0.015 * std::sqrt(double(layers)); }
 
+TEST(cuda_encoder, asks_the_driver_how_many_clusters_fit) {
+  if (!cuda_test::emulated()) GTEST_SKIP() << "a GPU has its own number";
+  const cuda_test::hopper_devices devices;
+  if (const auto why = devices.missing(); !why.empty()) GTEST_SKIP() << why;
+  const auto launches_of = [](int clusters) {
+    cuda_test::emulator().set_devices({{.compute = 90, .clusters = clusters}});
+    const auto one = on_a_device::make(small, 64, 1, pooling_kind::mean, true, {}, true, false);
+    return one ? std::int64_t(one->joined_launches()) : -1;
+  };
+  EXPECT_EQ(launches_of(4), 1);
+  EXPECT_EQ(launches_of(3), 3) << "a launch for each layer and one more";
+  EXPECT_EQ(launches_of(0), 0);
+}
+
 TEST(cuda_encoder, gives_the_vectors_of_separate_launches) {
   const cuda_test::hopper_devices devices;
   if (const auto why = devices.missing(); !why.empty()) GTEST_SKIP() << why;
@@ -286,6 +340,9 @@ TEST(cuda_encoder, gives_the_vectors_of_separate_launches) {
                             {deep, 16, {0, 16}},
                             {deep, 40, {0, 30, 40}},
                             {small, 20, {0, 3, 20}, true, "encode_16"},
+                            {small, 81, {16, 41, 81}, true, "encode_32"},  // the last cluster does not wait for the first one
+                            {deep, 100, {0, 5, 60, 100}},
+                            {small, 112, {0, 15, 31, 112}},
                             {small, 128, {0, 70, 128}, false, "encode_16"},
                             {small, 40, {0, 10, 40}, false, "encode_32"},
                             {small, 128, {2, 31, 66, 80}, false, "encode_32"}};
@@ -296,22 +353,26 @@ TEST(cuda_encoder, gives_the_vectors_of_separate_launches) {
       SCOPED_TRACE(std::to_string(x.size.layers) + " layers, " + std::to_string(x.tokens) + " tokens, " + std::to_string(texts) +
                    " texts " + x.variant);
       auto one = on_a_device::make(x.size, x.tokens, texts, pooling, true, x.variant),
+           apart = on_a_device::make(x.size, x.tokens, texts, pooling, true, x.variant, false),
            other = on_a_device::make(x.size, x.tokens, texts, pooling, false);
       ASSERT_TRUE(one.ok()) << line_of(one);
+      ASSERT_TRUE(apart.ok()) << line_of(apart);
       ASSERT_TRUE(other.ok()) << line_of(other);
-      if (x.variant.empty()) {
-        ASSERT_EQ(one->joined_launches(), x.tokens > 32 ? std::size_t(x.size.layers) + 1 : std::size_t(x.size.layers + 5) / 6);
-      }
+      const bool several = x.tokens > 32 || (x.tokens > 16 && x.variant == "encode_16");
+      const auto least = std::size_t(x.size.layers + 5) / 6, most = std::size_t(x.size.layers) + 1;
+      ASSERT_EQ(apart->joined_launches(), several ? most : least);
+      ASSERT_TRUE(one->joined_launches() == least || (several && !cuda_test::emulated() && one->joined_launches() == most));
       ASSERT_EQ(other->joined_launches(), 0u);
       for (int seed = 0; seed < (cuda_test::emulated() ? 1 : 20); ++seed) {
         const auto a = one->run(x.starts, seed), b = other->run(x.starts, seed), again = one->run(x.starts, seed),
-                   copied = one->run(x.starts, seed, true);
+                   copied = several && cuda_test::emulated() ? a : one->run(x.starts, seed, true);
         ASSERT_TRUE(a.ok()) << "joined, run " << 2 * seed << ": " << line_of(a);
         ASSERT_TRUE(b.ok()) << "separate launches: " << line_of(b);
         ASSERT_TRUE(again.ok()) << "joined, run " << 2 * seed + 1 << ": " << line_of(again);
         ASSERT_TRUE(copied.ok()) << "joined, in flight: " << line_of(copied);
         EXPECT_EQ(*a, *again) << "the same texts give the same bits";
         EXPECT_EQ(*a, *copied) << "also where inputs and outputs are copied";
+        if (several) { EXPECT_EQ(*a, *apart->run(x.starts, seed)) << "and with a launch for each layer"; }
         if (texts == 1) { EXPECT_EQ(*b, *other->run(x.starts, seed, true)) << "separate launches, whose last one writes to the host"; }
         ASSERT_EQ(a->size(), std::size_t(texts) * 384);
         ASSERT_EQ(b->size(), a->size());

@@ -13,15 +13,19 @@ template <int C, int F, int H, int T> struct encode_heads : encode_pipe<C, F, H,
   static constexpr int D = encode_head, bytes = encode_head_tile_bytes, keys_at = 2 * encode_rows * D, values_at = 2 * keys_at,
                        attending = encode_attending / groups;  // warps of a group of 16 rows
 
-  /// The queries, keys and values of the block's head of group `of` in global memory.
+  /// The queries, keys and values of the block's head of group `of` in global memory. No layer of a launch takes the place of another one, so clusters may be ahead of those that read theirs.
   __device__ unsigned char* head_tile(int layer, int of) const {
-    return pointer<unsigned char>(a.heads) + (std::int64_t(layer % 2 * a.tiles * groups + of) * H + rank) * bytes;
+    return pointer<unsigned char>(a.heads) + (std::int64_t(layer % encode_most_layers * a.tiles * groups + of) * H + rank) * bytes;
   }
+  /// The word with which a cluster's block of this head says how many tiles it has written, in all launches of so many clusters: all words are equal when one begins.
+  __device__ std::uint64_t flag_of(int cluster) const { return a.flags + 4 * std::uint64_t(cluster * H + rank); }
+  /// That number once this layer is among them.
+  __device__ std::uint32_t passed(int layer) const { return s.passed + std::uint32_t(layer - a.base) + 1; }
   /// Reads weights of queries, keys and values.
   __device__ void prepare_qkv() {
     if (base::has_head()) base::load_lines();
   }
-  /// Of a launch that ends here with several clusters, the next one reads them from global memory.
+  /// Other clusters, of this launch or the next one, read them from global memory.
   __device__ void multiply_qkv(int layer) {
     std::uint32_t two = 0;
     const int kind = base::line_tile() / 4, column = base::line_tile() % 4;
@@ -49,6 +53,9 @@ template <int C, int F, int H, int T> struct encode_heads : encode_pipe<C, F, H,
     if (a.tiles == 1) return;
     for (int m = 0; m < groups; ++m)
       if (t < bytes / 16) reinterpret_cast<uint4*>(head_tile(layer, tile * groups + m))[t] = reinterpret_cast<const uint4*>(s.heads[m])[t];
+    if (a.flags == 0) return;
+    computing_sync();
+    if (t == 0) store_flag(flag_of(tile), passed(layer));
   }
 
   /// Attention of the cluster's rows by the block's head: `attended` has the results. Ends with a barrier.
@@ -73,8 +80,8 @@ template <int C, int F, int H, int T> struct encode_heads : encode_pipe<C, F, H,
 
  private:
   __device__ void attend_keys(int layer, int m, int at, int first, int end) {
-    const bool alone = a.tiles == 1;  // the block has the tiles of all groups
-    const unsigned char* own = alone ? s.heads[m] : head_tile(layer, tile * groups + m);
+    const bool has = a.tiles == 1 || a.flags != 0;  // the block has the tiles of its own groups
+    const unsigned char* own = has ? s.heads[m] : head_tile(layer, tile * groups + m);
     const uint4 q0 = chunk_at(own + g * 2 * D + 16 * q), q1 = chunk_at(own + (g + 8) * 2 * D + 16 * q);
     const int row = m * encode_rows + g;
     const int begins[2] = {s.first_key[row], s.first_key[row + 8]}, ends[2] = {s.end_keys[row], s.end_keys[row + 8]};
@@ -82,8 +89,12 @@ template <int C, int F, int H, int T> struct encode_heads : encode_pipe<C, F, H,
     float top[2] = {least, least}, total[2] = {0.0f, 0.0f}, sum[4][4] = {};
 #pragma unroll 1
     for (int j = first + at; j < end; j += attending) {
+      const bool here = has && j / groups == tile;
+      if (a.flags != 0 && !here) {  // which may be ahead by layers
+        while (std::int32_t(load_flag(flag_of(j / groups)) - passed(layer)) < 0) continue;
+      }
       __syncwarp();
-      const unsigned char* of = alone ? s.heads[j] : head_tile(layer, j);
+      const unsigned char* of = here ? s.heads[j % groups] : head_tile(layer, j);
       const unsigned char* k = of + keys_at + (g / 2 * 4 + g % 2) * 2 * D + 16 * q;
       const unsigned char* v = of + values_at + g * 2 * encode_rows + 8 * q;
       const uint4 k0 = chunk_at(k), k1 = chunk_at(k + 2 * 2 * D);

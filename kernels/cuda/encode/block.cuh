@@ -30,6 +30,7 @@ template <int C, int F, int T> struct encode_memory {
   double squares[encode_warps];
   std::int32_t starts[encode_most_texts + 1], first_group[groups], end_groups[groups];  // groups of 16 rows that a group attends to
   std::int32_t first_key[T], end_keys[T];                                               // the rows that a row attends to
+  std::uint32_t passed;                                                                 // the block's flag when the launch began
   std::uint64_t full[slots], empty[slots], summed, gathered[2];
 };
 

@@ -59,7 +59,9 @@ struct encode_arguments {
   std::uint64_t kept_starts;                       // where the first launch copies `starts` for later ones; 0: there are none
   std::uint64_t x;                                 // (N, C) bf16: rows behind each layer; 0: not stored
   std::uint64_t
-      heads;  // (2, groups of 16 rows, H, head tile) bf16: what a launch of several clusters passes to the next one, of even and odd layers
+      heads;  // (encode_most_layers, groups of 16 rows, H, head tile) bf16: what clusters pass to each other, of layer l at l % encode_most_layers
+  std::uint64_t
+      flags;  // (clusters, H) u32: how many of these a cluster has written, where clusters of a launch wait for each other; 0: launches wait
   std::uint64_t y,
       y_host;  // (texts, C) bf16: the means of the rows of texts, of a single cluster; 0: not computed. The second is in the host's memory; 0: nowhere
   double least_norm;                                                          // what y is divided by at least

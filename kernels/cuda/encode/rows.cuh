@@ -117,9 +117,10 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
     send_row();
   }
 
-  /// Where the texts of the cluster's rows begin and end, by the last warp.
+  /// Where the texts of the cluster's rows begin and end, and the block's flag, by the last warp.
   __device__ void find_texts() {
     if (warp != encode_warps - 1) return;
+    if (a.flags != 0 && base::has_head() && lane == 0) s.passed = *pointer<const std::uint32_t>(base::flag_of(tile));
     const bool keeps = a.kept_starts != 0 && blockIdx.x == 0;
     for (int b = lane; b <= a.texts; b += 32) {
       s.starts[b] = std::int32_t(start_of(a.starts, b, a.N));

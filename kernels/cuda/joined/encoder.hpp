@@ -1,5 +1,5 @@
 #pragma once
-/// A small encoder of few rows in bf16 as launches of native/encode_hopper.cu: a cluster of blocks has 16 rows and goes through all layers. Sums are in another order than those of
+/// A small encoder of few rows in bf16 as launches of native/encode_hopper.cu: a cluster of blocks has 16 or 32 rows and goes through all layers. Sums are in another order than those of
 /// separate launches, and rows before a norm are not rounded, so results differ from theirs in roundings.
 #include <array>
 #include <cstddef>
@@ -22,9 +22,11 @@ class small_encoder {
   /// What there are kernels for: columns, hidden values and heads.
   static constexpr std::int64_t columns = 384, hidden = 4 * columns, heads = columns / gpu::encode_head;
   static constexpr std::int64_t most_rows = gpu::encode_most_rows;
-  static constexpr std::int64_t rows_bytes = 2 * most_rows * columns,
-                                heads_bytes = 2 * (most_rows / gpu::encode_rows) * heads * gpu::encode_head_tile_bytes, starts_bytes = 512,
-                                starts_at = rows_bytes + heads_bytes, scratch_bytes = starts_at + starts_bytes;
+  static constexpr std::int64_t rows_bytes = 2 * most_rows * columns, most_tiles = most_rows / gpu::encode_rows,
+                                heads_bytes = gpu::encode_most_layers * most_tiles * heads * gpu::encode_head_tile_bytes,
+                                starts_bytes = 512, starts_at = rows_bytes + heads_bytes, flags_at = starts_at + starts_bytes,
+                                flags_bytes = 4 * most_tiles * heads, all_flags_bytes = most_tiles * flags_bytes,
+                                scratch_bytes = flags_at + all_flags_bytes;
   static_assert(4 * (gpu::encode_most_texts + 1) <= starts_bytes);
 
   static constexpr std::string_view no_room = "the device has no room for a cluster of a small encoder";
@@ -39,18 +41,21 @@ class small_encoder {
   /// Whether it is a plan that its kernels take on other devices.
   bool device_refuses() const { return device_refuses_; }
 
-  /// Replaces the launches of the plan. Rows, keys and values lie in `scratch`, memory of scratch_bytes.
-  void join(std::vector<dispatch>& all, std::uint64_t scratch) const {
+  /// Clusters. One of 16 blocks finds room on every device with more multiprocessors than eight groups of 14 have.
+  std::int64_t clusters() const { return (steps_.N + rows() - 1) / rows(); }
+  /// Replaces the launches of the plan; `together`: the device has room for all clusters at once, so they share launches. Rows, keys and values lie in `scratch`, memory of
+  /// scratch_bytes, of which all_flags_bytes from flags_at on are 0 before the first run.
+  void join(std::vector<dispatch>& all, std::uint64_t scratch, bool together = false) const {
     std::vector<dispatch> made;
     const int layers = int(steps_.layers.size()), stages = 2 * layers;
-    if (tiles() == 1) {
+    if (clusters() == 1 || together) {
       for (int first = 0; first < stages; first += 2 * gpu::encode_most_layers)
-        made.push_back(launch(scratch, first, std::min(stages, first + 2 * gpu::encode_most_layers)));
+        made.push_back(launch(scratch, first, std::min(stages, first + 2 * gpu::encode_most_layers), clusters() > 1));
     } else {
       for (int first = 0, end = 1; first < stages; first = end, end = std::min(stages, end + 2))
-        made.push_back(launch(scratch, first, end));
+        made.push_back(launch(scratch, first, end, false));
     }
-    if (tiles() > 1) made.push_back(pool(all.back(), scratch));
+    if (clusters() > 1) made.push_back(pool(all.back(), scratch, together));
     all = std::move(made);
   }
 
@@ -60,15 +65,13 @@ class small_encoder {
   std::string_view why_;
   bool device_refuses_ = false;
 
-  /// Rows of a cluster. 32 rows stay in one cluster, whose launches do not wait for others; up to 112 have clusters of 16, of which seven find room at once on an H200 (bench/CUDA.md).
+  /// Rows of a cluster. 32 rows stay in one cluster, which waits for no other; up to 112 have clusters of 16, of which seven find room at once on an H200 (bench/CUDA.md).
   int rows() const {
     const std::string_view variant = device_.switches.variant;
     if (variant.starts_with("encode_16")) return 16;
     if (variant.starts_with("encode_32")) return 32;
     return steps_.N <= 16 || (steps_.N > 32 && steps_.N <= 112) ? 16 : 32;
   }
-  /// Clusters. One of 16 blocks finds room on every device with more multiprocessors than eight groups of 14 have.
-  std::int64_t tiles() const { return (steps_.N + rows() - 1) / rows(); }
   std::string_view refusal() const {
     const encoder_steps& s = steps_;
     if (s.C != columns || s.F != hidden || s.H != heads)
@@ -113,7 +116,7 @@ class small_encoder {
     return m;
   }
 
-  gpu::encode_arguments arguments(std::uint64_t scratch, int first, int end) const {
+  gpu::encode_arguments arguments(std::uint64_t scratch, int first, int end, bool together) const {
     const encoder_steps& s = steps_;
     gpu::encode_arguments a{};
     const auto word = [](std::int64_t n) { return std::int32_t(n); };
@@ -122,20 +125,23 @@ class small_encoder {
     a.kinds = s.added.at;
     a.embedding_weight = s.first.weight.at, a.embedding_bias = s.first.bias.at, a.embedding_epsilon = float(s.first.epsilon);
     a.starts = first == 0 ? s.starts.at : scratch + starts_at, a.texts = word(s.starts.dims[0] - 1);
-    a.N = word(s.N), a.tiles = word(tiles());
+    a.N = word(s.N), a.tiles = word(clusters());
     a.first = first, a.end = end, a.stages = word(2 * std::int64_t(s.layers.size())), a.base = first / 2;
     const bool alone = a.tiles == 1, whole = alone && first == 0 && end == a.stages;
     a.kept_starts = first == 0 && !whole ? scratch + starts_at : 0;
     a.x = whole ? 0 : scratch, a.heads = alone ? 0 : scratch + std::uint64_t(rows_bytes);
+    if (together) a.flags = flags(scratch).first;
     a.y = alone && end == a.stages ? s.y.at : 0;
     a.first_row = s.pooling.how == pooling_kind::first ? 1 : 0, a.normalise = s.pooling.normalise ? 1 : 0,
     a.least_norm = op::pool::least_norm;
     a.scale = float(s.scale * std::numbers::log2e), a.epsilon = float(s.layers.front().last.epsilon);
     return a;
   }
-  dispatch launch(std::uint64_t scratch, int first, int end) const {
+  /// The flags of launches of so many clusters, which all of them count on alike.
+  range flags(std::uint64_t scratch) const { return {scratch + std::uint64_t(flags_at + (clusters() - 1) * flags_bytes), flags_bytes}; }
+  dispatch launch(std::uint64_t scratch, int first, int end, bool together) const {
     const encoder_steps& s = steps_;
-    gpu::encode_arguments a = arguments(scratch, first, end);
+    gpu::encode_arguments a = arguments(scratch, first, end, together);
     dispatch d;
     const auto weights = [&](const encoder_steps::product& p) {
       d.reads.emplace_back(p.weight), d.early.emplace_back(p.weight), d.reads.emplace_back(p.bias.at, 2 * p.weight.dims[1]);
@@ -183,6 +189,7 @@ class small_encoder {
     if (a.kept_starts != 0) d.writes.push_back(kept);
     if (a.x != 0) d.writes.push_back(x);
     if (a.heads != 0) d.reads.push_back(passed), d.writes.push_back(passed);
+    if (together) d.reads.push_back(flags(scratch)), d.writes.push_back(flags(scratch));
     if (a.y != 0) {
       d.writes.emplace_back(s.y);
       d.host.output = offsetof(gpu::encode_arguments, y_host);
@@ -195,21 +202,22 @@ class small_encoder {
     d.arguments.resize(sizeof a);
     std::memcpy(d.arguments.data(), &a, sizeof a);
     static_assert(sizeof a <= dispatch::argument_limit);
-    d.count = per_block(tiles() * gpu::encode_ranks, gpu::encode_threads, gpu::encode_bytes(int(columns), int(hidden), rows()));
-    d.count.cluster = gpu::encode_ranks;
+    d.count = per_block(clusters() * gpu::encode_ranks, gpu::encode_threads, gpu::encode_bytes(int(columns), int(hidden), rows()));
+    d.count.cluster = gpu::encode_ranks, d.count.together = together;
     d.default_threads = d.count.threads;
     d.set = isotope::kernels::native::name;
     d.matrices = "bf16";
-    d.starts_early = true;
+    d.starts_early = !together;
     return d;
   }
   /// The launch that pools the rows, with rows in `scratch`.
-  dispatch pool(dispatch d, std::uint64_t scratch) const {
+  dispatch pool(dispatch d, std::uint64_t scratch, bool together) const {
     gpu::pool_arguments a;
     std::memcpy(&a, d.arguments.data(), sizeof a);
     a.x = scratch, a.x_stride = columns, a.starts = scratch + starts_at;
     std::memcpy(d.arguments.data(), &a, sizeof a);
     d.reads = {range(scratch, 2 * steps_.N * columns), range(a.starts, starts_bytes)};
+    d.starts_early = d.starts_early && !together;
     return d;
   }
 };

@@ -15,6 +15,7 @@ struct device_description {
   int compute = 80;
   std::size_t memory = std::size_t(8) << 30;
   bool integrated = false;
+  int clusters = 16;  // that run beside each other, on devices of compute capability 9.0
 };
 /// A kernel that an emulated library runs on the processor. It returns how many milliseconds it takes by the emulated clock.
 using host_kernel = std::uint64_t (*)(const void* arguments);

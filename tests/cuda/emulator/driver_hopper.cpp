@@ -9,12 +9,12 @@ using namespace isotope::cuda;
 
 namespace {
 
-/// All clusters run beside each other, whatever the number of multiprocessors.
+/// As the device's description says, whatever the number of multiprocessors.
 status clusters_that_fit(int* count, function_handle function, const launch_config* how) {
   return enter("cuOccupancyMaxActiveClusters", [&](driver_state& s) {
     if (count == nullptr || function == nullptr || how == nullptr) return status::invalid_value;
-    constexpr int enough = 16;
-    *count = s.devices[std::size_t(current()->device)].compute == 90 ? enough : 0;
+    const device_description& d = s.devices[std::size_t(current()->device)];
+    *count = d.compute == 90 ? d.clusters : 0;
     return status::success;
   });
 }

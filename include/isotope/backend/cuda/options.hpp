@@ -17,6 +17,7 @@ struct diagnostics : gpu_diagnostics {
   bool no_halves = false;           // layers of decoding have five launches each, not two
   bool no_whole_step = false;       // a step of decoding of few rows has two launches a layer, not one for all
   bool no_encoder = false;          // a small encoder of few rows has a launch for every step
+  bool no_together = false;         // clusters of a small encoder have a launch for each layer, not one for all
   bool no_direct = false;           // inputs and outputs of every run are copied
   bool exchanges_in_order = false;  // exchanges between ranks wait for all launches before them, and those after them wait
 };

@@ -231,13 +231,22 @@ struct plan_recorder {
     if (encoder_.address() == 0) {
       auto m = memory::allocate(device, small_encoder::scratch_bytes, memory_use::device, "isotope rows of a small encoder");
       if (!m) return false;
+      const auto here = device->current();
+      const std::uint64_t flags = m->address() + std::uint64_t(small_encoder::flags_at);
+      if (device->f()->fill_words(flags, 0, std::size_t(small_encoder::all_flags_bytes / 4), device->stream()) != status::success)
+        return false;
       encoder_ = *std::move(m);
     }
-    std::vector<dispatch> joined = steps;
-    encoder.join(joined, encoder_.address());
-    const auto fit = functions->code.clusters_that_fit(joined.front());
+    const auto joined = [&](bool together) {
+      std::vector<dispatch> all = steps;
+      encoder.join(all, encoder_.address(), together);
+      return all;
+    };
+    auto launches = joined(false);
+    const auto fit = functions->code.clusters_that_fit(launches.front());
     if (!fit || *fit < 1) return refused(small_encoder::no_room);
-    steps = std::move(joined);
+    const bool together = encoder.clusters() > 1 && *fit >= encoder.clusters() && !device->options.diagnose.no_together;
+    steps = together ? joined(true) : std::move(launches);
     return true;
   }
 
