@@ -89,20 +89,20 @@ template <int C> __device__ inline float2 moments_of(const float (&x)[C], float 
   const float mean = all[0] * (1.0f / C), variance = fmaxf(all[1] * (1.0f / C) - mean * mean, 0.0f);
   return {mean + shift, rsqrtf(variance + epsilon)};
 }
-/// Mean of a block's columns of a row, and the sum of squared differences from it, by a warp.
-template <int Own> __device__ inline float2 moments_of_columns(const float (&x)[Own]) {
-  static_assert(Own % 32 == 0);
-  const int lane = int(threadIdx.x) % 32;
+/// Mean of a block's columns of a row, and the sum of squared differences from it, by a warp, or by each half of a warp for a row of its own.
+template <int Threads = 32, int Own> __device__ inline float2 moments_of_columns(const float (&x)[Own]) {
+  static_assert((Threads == 32 || Threads == 16) && Own % Threads == 0);
+  const int thread = int(threadIdx.x) % Threads;
   const float pivot = x[0];
   float sum[2] = {};
 #pragma unroll
-  for (int i = 0; i < Own / 32; ++i) {
-    const float d = x[lane + 32 * i] - pivot;
+  for (int i = 0; i < Own / Threads; ++i) {
+    const float d = x[thread + Threads * i] - pivot;
     sum[0] += d;
     sum[1] = fmaf(d, d, sum[1]);
   }
 #pragma unroll
-  for (int apart = 16; apart > 0; apart /= 2)
+  for (int apart = Threads / 2; apart > 0; apart /= 2)
 #pragma unroll
     for (int k = 0; k < 2; ++k) sum[k] += __shfl_xor_sync(all_lanes, sum[k], apart);
   const float mean = sum[0] * (1.0f / Own);

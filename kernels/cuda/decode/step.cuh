@@ -4,43 +4,27 @@
 
 namespace isotope::cuda::gpu {
 
-/// Starts the copy of the block's tile i of the table into slot k; by one thread.
-template <int C> __device__ inline void load_tile(const decode_step& a, decode_step_memory<C>& s, int i, int k) {
-  const int row = 16 * (int(blockIdx.x) + i * int(gridDim.x));
-  if (row >= a.V) return;
-  barrier_expect(shared_address(&s.table[k]), decode_step_memory<C>::tile_bytes);
-  tensor_load(shared_address(s.tile(k)), a.table_boxes, 0, row, 0, shared_address(&s.table[k]));
-}
 /// The copies of all layers, by one thread.
 template <int C> __device__ inline void copy_layers(const decode_step& a, decode_step_memory<C>& s, int rank, int head) {
   using memory = decode_step_memory<C>;
   constexpr int own = memory::own;
-  const auto begin = [&](int slot, int i, std::uint32_t bytes) {
-    if (i > 0) barrier_wait(shared_address(&s.empty[slot]), std::uint32_t(i - 1) & 1);
-    barrier_expect(shared_address(&s.full[slot]), bytes);
-    return shared_address(&s.full[slot]);
-  };
-  const auto norm = [&](const decode_step_layer& l, int half, std::uint32_t at) {
-    bulk_load(s.gain[half], l.norm_weight[half] + 2 * rank * own, 2 * own, at);
-    bulk_load(s.shift[half], l.norm_bias[half] + 2 * rank * own, 2 * own, at);
-  };
   const auto weight = [&](int i) {
-    const std::uint32_t at = begin(slot_weight, i, sizeof s.weight + 4 * own);
-    norm(a.layer[i], 0, at);
+    const std::uint32_t at = begin_copies(s, slot_weight, i, sizeof s.weight + 4 * own);
+    load_norm(s, a.layer[i], 0, rank, at);
 #pragma unroll 1
     for (int k = 0; k < 3; ++k)
       tensor_load(shared_address(s.weight + k * decode_head * memory::pitch), a.layer[i].weight, rank * own, k * C + head * decode_head,
                   at);
   };
   const auto rest = [&](int i) {
-    std::uint32_t at = begin(slot_projection, i, sizeof s.projection);
+    std::uint32_t at = begin_copies(s, slot_projection, i, sizeof s.projection);
 #pragma unroll 1
     for (int k = 0; k < decode_head / 32; ++k)
       tensor_load(shared_address(s.projection + k * memory::box), a.layer[i].projection, head * decode_head + 32 * k, rank * own, at);
-    at = begin(slot_up, i, sizeof s.up + 4 * own);
-    norm(a.layer[i], 1, at);
+    at = begin_copies(s, slot_up, i, sizeof s.up + 4 * own);
+    load_norm(s, a.layer[i], 1, rank, at);
     tensor_load(shared_address(s.up), a.layer[i].up, rank * own, head * memory::hidden, at);
-    at = begin(slot_down, i, sizeof s.down);
+    at = begin_copies(s, slot_down, i, sizeof s.down);
 #pragma unroll 1
     for (int k = 0; k < memory::hidden / 32; ++k)
       tensor_load(shared_address(s.down + k * memory::box), a.layer[i].down, head * memory::hidden + 32 * k, rank * own, at);
@@ -54,7 +38,7 @@ template <int C> __device__ inline void copy_layers(const decode_step& a, decode
 #pragma unroll 1
   for (int i = 0; i < a.layers; ++i) {
     if (i > 0) weight(i);
-    const std::uint32_t at = begin(slot_cache, i, 2 * bytes);
+    const std::uint32_t at = begin_copies(s, slot_cache, i, 2 * bytes);
     if (bytes > 0) bulk_load(s.keys, a.layer[i].keys + from, bytes, at), bulk_load(s.values, a.layer[i].values + from, bytes, at);
     if (i > 0) rest(i);
   }
@@ -69,7 +53,7 @@ template <int C> __device__ inline void copy_layers(const decode_step& a, decode
     if (end > up) barrier_wait(shared_address(&s.empty[slot_up]), last);
     if (end > projection) barrier_wait(shared_address(&s.empty[slot_projection]), last);
     if (end > down) barrier_wait(shared_address(&s.empty[slot_down]), last);
-    load_tile<C>(a, s, k, k);
+    load_tile(a, s, k, k);
   }
 }
 
@@ -303,7 +287,7 @@ template <int C> __device__ inline void logits_step(const decode_step& a, decode
       for (int e = 0; e < 4; ++e) all[e] += sums[e];
     }
     __syncwarp();
-    if (lane == 0) load_tile<C>(a, s, i + decode_step_tiles, warp);
+    if (lane == 0) load_tile(a, s, i + decode_step_tiles, warp);
     if (lane % 4 == 0) {
       std::uint16_t* to = pointer<std::uint16_t>(a.logits) + row;
       if (row < a.V) to[0] = bf16_bits(all[0]);

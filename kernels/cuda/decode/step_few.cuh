@@ -38,24 +38,6 @@ __device__ inline void finish_query(const decode_step& a, decode_step_few_memory
 #pragma unroll 1
   for (int n = 0; own.together && n < p.N; ++n) send(to, shared_address(&s.exchanged), std::uint32_t(n * p.splits), two);
 }
-/// moments_of_columns by 16 threads, so that the adding warps have those of all rows at once.
-template <int Own> __device__ inline float2 moments_by_half_warp(const float (&x)[Own], int thread) {
-  static_assert(Own % 16 == 0 && step_few_adders >= 16 * decode_most_rows);
-  const float pivot = x[0];
-  float sum[2] = {};
-#pragma unroll
-  for (int i = 0; i < Own / 16; ++i) {
-    const float d = x[thread + 16 * i] - pivot;
-    sum[0] += d;
-    sum[1] = fmaf(d, d, sum[1]);
-  }
-#pragma unroll
-  for (int apart = 8; apart > 0; apart /= 2)
-#pragma unroll
-    for (int k = 0; k < 2; ++k) sum[k] += __shfl_xor_sync(all_lanes, sum[k], apart);
-  const float mean = sum[0] * (1.0f / Own);
-  return {pivot + mean, fmaxf(sum[1] - sum[0] * mean, 0.0f)};
-}
 /// The residual rows of each half: adds the bias and the parts of all clusters, to four columns of a row by each thread, and has the block's columns ready for the product.
 template <int C> __device__ inline void add_parts_of_rows(const decode_step& a, decode_step_few_memory<C>& s, int rank, int head) {
   using memory = decode_step_few_memory<C>;
@@ -111,7 +93,8 @@ template <int C> __device__ inline void add_parts_of_rows(const decode_step& a, 
     warp_arrive(shared_address(&s.empty[slot]));
     named_barrier(step_all_adders, step_few_adders);
     const int n = j / 16, to = j % 16;
-    const float2 m = moments_by_half_warp(s.residual[n < decode_most_rows ? n : 0], to);
+    static_assert(step_few_adders >= 16 * decode_most_rows);
+    const float2 m = moments_of_columns<16>(s.residual[n < decode_most_rows ? n : 0]);
     if (n < p.N) {
       if (half == 0 && to < p.splits) send(&s.moments[rank].x, shared_address(&s.arrived[0]), std::uint32_t(n * p.splits + to), m.x, m.y);
       if (half != 0 && to < decode_ranks) send(&s.up_moments[rank][n].x, shared_address(&s.arrived[1]), std::uint32_t(to), m.x, m.y);
@@ -243,7 +226,7 @@ template <int C> __device__ inline void logits_of_step(const decode_step& a, dec
       for (int e = 0; e < 4; ++e) all[e] += sums[e];
     }
     __syncwarp();
-    if (lane == 0) load_tile_of_table<C>(a, s, i + decode_step_tiles, warp);
+    if (lane == 0) load_tile(a, s, i + decode_step_tiles, warp);
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
       const int n = 2 * (lane % 4) + e % 2, at = line + 8 * (e / 2);

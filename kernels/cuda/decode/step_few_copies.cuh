@@ -5,13 +5,6 @@
 
 namespace isotope::cuda::gpu {
 
-/// Starts the copy of the block's tile i of the table into slot k; by one thread.
-template <int C> __device__ inline void load_tile_of_table(const decode_step& a, decode_step_few_memory<C>& s, int i, int k) {
-  const int line = 16 * (int(blockIdx.x) + i * int(gridDim.x));
-  if (line >= a.V) return;
-  barrier_expect(shared_address(&s.table[k]), decode_step_few_memory<C>::tile_bytes);
-  tensor_load(shared_address(s.tile(k)), a.table_boxes, 0, line, 0, shared_address(&s.table[k]));
-}
 /// Waits until the weights' memory is free of cached rows of layer i.
 template <int C> __device__ inline void wait_for_lent(decode_step_few_memory<C>& s, int i, int chunks) {
   if (chunks > decode_step_own_chunks) barrier_wait(shared_address(&s.returned), std::uint32_t(i) & 1);
@@ -19,15 +12,6 @@ template <int C> __device__ inline void wait_for_lent(decode_step_few_memory<C>&
 template <int C> __device__ inline void copy_weights_of_layers(const decode_step& a, decode_step_few_memory<C>& s, int rank, int head) {
   using memory = decode_step_few_memory<C>;
   constexpr int own = memory::own;
-  const auto begin = [&](int slot, int i, std::uint32_t bytes) {
-    if (i > 0) barrier_wait(shared_address(&s.empty[slot]), std::uint32_t(i - 1) & 1);
-    barrier_expect(shared_address(&s.full[slot]), bytes);
-    return shared_address(&s.full[slot]);
-  };
-  const auto norm = [&](const decode_step_layer& l, int half, std::uint32_t at) {
-    bulk_load(s.gain[half], l.norm_weight[half] + 2 * rank * own, 2 * own, at);
-    bulk_load(s.shift[half], l.norm_bias[half] + 2 * rank * own, 2 * own, at);
-  };
   const auto boxes = [&](unsigned char* to, const tensor_map_bytes& map, int count, int from, std::uint32_t at) {
 #pragma unroll 1
     for (int k = 0; k < count; ++k) tensor_load(shared_address(to + k * memory::box), map, from + 32 * k, rank * own, at);
@@ -37,17 +21,17 @@ template <int C> __device__ inline void copy_weights_of_layers(const decode_step
   for (int i = 0; i < a.layers; ++i) {
     const decode_step_layer& l = a.layer[i];
     if (i > 0) wait_for_lent<C>(s, i - 1, chunks);
-    std::uint32_t at = begin(slot_weight, i, sizeof s.weight + 4 * own);
-    norm(l, 0, at);
+    std::uint32_t at = begin_copies(s, slot_weight, i, sizeof s.weight + 4 * own);
+    load_norm(s, l, 0, rank, at);
 #pragma unroll 1
     for (int k = 0; k < 3; ++k)
       tensor_load(shared_address(s.weight + k * decode_head * memory::pitch), l.weight, rank * own, k * C + head * decode_head, at);
-    at = begin(slot_projection, i, sizeof s.projection);
+    at = begin_copies(s, slot_projection, i, sizeof s.projection);
     boxes(s.projection, l.projection, decode_head / 32, head * decode_head, at);
-    at = begin(slot_up, i, sizeof s.up + 4 * own);
-    norm(l, 1, at);
+    at = begin_copies(s, slot_up, i, sizeof s.up + 4 * own);
+    load_norm(s, l, 1, rank, at);
     tensor_load(shared_address(s.up), l.up, rank * own, head * memory::hidden, at);
-    at = begin(slot_down, i, sizeof s.down);
+    at = begin_copies(s, slot_down, i, sizeof s.down);
     boxes(s.down, l.down, memory::hidden / 32, head * memory::hidden, at);
     if (i == 0) {  // weights depend on no launch before
       wait_for_dependencies();
@@ -66,7 +50,7 @@ template <int C> __device__ inline void copy_weights_of_layers(const decode_step
     if (end > up) barrier_wait(shared_address(&s.empty[slot_up]), last);
     if (end > projection) barrier_wait(shared_address(&s.empty[slot_projection]), last);
     if (end > down) barrier_wait(shared_address(&s.empty[slot_down]), last);
-    load_tile_of_table<C>(a, s, k, k);
+    load_tile(a, s, k, k);
   }
 }
 template <int C>

@@ -175,4 +175,24 @@ template <int C, int Half> struct decode_step_lines {
   }
 };
 
+/// Waits until the memory of a slot has been read in the layer before, and says how many bytes come. Returns the barrier of their arrival; by one thread.
+template <class Memory> __device__ inline std::uint32_t begin_copies(Memory& s, int slot, int layer, std::uint32_t bytes) {
+  if (layer > 0) barrier_wait(shared_address(&s.empty[slot]), std::uint32_t(layer - 1) & 1);
+  barrier_expect(shared_address(&s.full[slot]), bytes);
+  return shared_address(&s.full[slot]);
+}
+/// Starts the copies of a half's norm, of the block's columns.
+template <class Memory> __device__ inline void load_norm(Memory& s, const decode_step_layer& l, int half, int rank, std::uint32_t barrier) {
+  constexpr int own = Memory::own;
+  bulk_load(s.gain[half], l.norm_weight[half] + 2 * rank * own, 2 * own, barrier);
+  bulk_load(s.shift[half], l.norm_bias[half] + 2 * rank * own, 2 * own, barrier);
+}
+/// Starts the copy of the block's tile i of the table into slot k; by one thread.
+template <class Memory> __device__ inline void load_tile(const decode_step& a, Memory& s, int i, int k) {
+  const int row = 16 * (int(blockIdx.x) + i * int(gridDim.x));
+  if (row >= a.V) return;
+  barrier_expect(shared_address(&s.table[k]), Memory::tile_bytes);
+  tensor_load(shared_address(s.tile(k)), a.table_boxes, 0, row, 0, shared_address(&s.table[k]));
+}
+
 }  // namespace isotope::cuda::gpu
