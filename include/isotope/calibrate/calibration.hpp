@@ -22,7 +22,7 @@ struct figure {
 /// Rates are per second, times in seconds. `product_*`, `attention*`: floating-point operations; `rows`, `rows_8`: bytes of a weight that one row, or eight, are
 /// multiplied by; `stream_*`: bytes that a step reads and writes; `heavy`, `random`: elements of a function such as gelu, and of dropout, besides the time for their bytes.
 enum class quantity : std::uint8_t {
-  product_small,  // M = N = K = 512, of several that follow each other; of a processor as if it took as much longer than `product_large` says as 32 rows do
+  product_small,  // M = N = K = 512, of several that follow each other; of a processor by the rate of `product_large` and the start that 32 rows show
   product_large,  // a product that fills the device
   rows,
   rows_8,

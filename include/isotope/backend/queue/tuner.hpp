@@ -54,8 +54,8 @@ struct timed_variant {
   bool agrees = true;                 // with the variant of the least predicted time
 };
 
-/// The fastest of variants; where several take at most 1 % longer than it, the one of the least predicted time among them. In a plan a kernel does not follow itself, and
-/// then of two that take turns here the predicted one was the faster one by up to 9 %. -1: none agrees and was timed.
+/// The fastest of variants; where several take at most 1 % longer than it, the one of the least predicted time among them: times are of runs of one kernel after itself, and
+/// behind other kernels, as in a plan, the predicted one of two such variants took up to 9 % less. -1: none agrees and was timed.
 inline int fastest_of(std::span<const timed_variant> all) {
   double least = 0;
   for (const auto& v : all)
