@@ -86,8 +86,10 @@ struct decoding {
 class on_a_device {
  public:
   /// tokens: of a step; 0: as many as rows.
-  on_a_device(const model::gpt& g, int rows, bool halves, bool joins = true, int tokens = 0, bool whole_step = false) : vocab_(g.vocab) {
+  on_a_device(const model::gpt& g, int rows, bool halves, bool joins = true, int tokens = 0, bool whole_step = false, bool row_norms = true)
+      : vocab_(g.vocab) {
     auto o = cuda_test::test_options();
+    o.diagnose.no_row_norms = !row_norms;
     o.diagnose.no_whole_step = !whole_step;
     o.diagnose.no_halves = !halves;
     o.diagnose.no_joins = !joins;

@@ -19,6 +19,7 @@
 #include <isotope/kernels/cuda/joined/encoder.hpp>
 #include <isotope/kernels/cuda/joined/halves.hpp>
 #include <isotope/kernels/cuda/joined/joined.hpp>
+#include <isotope/kernels/cuda/joined/row_norms.hpp>
 #include <isotope/kernels/cuda/joined/whole_step.hpp>
 
 namespace isotope::cuda {
@@ -68,6 +69,7 @@ struct plan_recorder {
     if (!device->options.diagnose.no_joins && !join_encoder(p, steps)) {
       join_appends(steps);
       join_norms(steps, {p.base[value_kind::output], bytes});
+      if (!device->options.diagnose.no_row_norms) row_norms(steps, {p.base[value_kind::output], bytes}, device->physical().limits);
       if (!device->options.diagnose.no_halves) join_halves(steps, {p.base[value_kind::output], bytes});
     }
     all.insert(all.end(), std::make_move_iterator(steps.begin()), std::make_move_iterator(steps.end()));
