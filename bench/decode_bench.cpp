@@ -59,11 +59,12 @@ template <class Diagnostics> void option_of_device(std::string_view word, Diagno
 
 int main(int argc, char** argv) {
   if (argc < 4)
-    return std::fprintf(stderr,
-                        "usage: bench_decode SIZE SLOTS CACHED [RUNS] [--prompt N] [--weights FORMAT] [--a8] [--batch-invariant] "
-                        "[--threads N] [--ask] [--profile] [--no-early-start] [--no-joins] [--no-halves] [--no-whole-step] [--no-row-norms] "
-                        "[--one-workgroup] [--readback] "
-                        "[--calibration FOLDER]\n"),
+    return std::fprintf(
+               stderr,
+               "usage: bench_decode SIZE SLOTS CACHED [RUNS] [--prompt N] [--weights FORMAT] [--a8] [--batch-invariant] "
+               "[--threads N] [--ask] [--profile] [--no-early-start] [--no-joins] [--no-halves] [--no-whole-step] [--no-row-norms] "
+               "[--one-workgroup] [--readback] "
+               "[--calibration FOLDER]\n"),
            2;
   iso::model::gpt size;
   bool known = false;

@@ -160,7 +160,8 @@ TEST(cuda_decoding_of_many_rows, takes_five_launches_a_layer_where_products_norm
     EXPECT_EQ(std::vector<std::uint8_t>(early.end() - 11, early.end()), std::vector<std::uint8_t>(11, 1));
     for (const dispatch& d : l.all) EXPECT_LE(d.count.shared_bytes, hopper().shared_bytes) << d.function;
   }
-  const auto joined = [](const model::gpt& g, int rows, const auto& change, const device_limits& d = hopper(), bool batch_invariant = false) {
+  const auto joined = [](const model::gpt& g, int rows, const auto& change, const device_limits& d = hopper(),
+                         bool batch_invariant = false) {
     launches l(g, rows, d, batch_invariant);
     change(l.all, l.outputs);
     const std::size_t before = l.all.size();

@@ -6,11 +6,11 @@
 #include <cstring>
 #include <optional>
 
+#include <isotope/kernels/cuda/native/matmul_rows_normed_hopper.h>
 #include <isotope/fatbins/matmul_rows_hopper.hpp>
 #include <isotope/fatbins/matmul_rows_normed_hopper.hpp>
 #include <isotope/fatbins/matmul_rows_tile.hpp>
 #include <isotope/kernels/cuda/joined/joined.hpp>
-#include <isotope/kernels/cuda/native/matmul_rows_normed_hopper.h>
 
 namespace isotope::cuda {
 
@@ -30,7 +30,8 @@ class row_norms {
     std::string_view function;
     std::int64_t most_rows, rows, columns;
   };
-  static constexpr std::array<tile, 2> tiles{tile{"matmul_rows_normed_16x48", 32, 16, 48}, tile{"matmul_rows_normed_32x48", most_rows, 32, 48}};
+  static constexpr std::array<tile, 2> tiles{tile{"matmul_rows_normed_16x48", 32, 16, 48},
+                                             tile{"matmul_rows_normed_32x48", most_rows, 32, 48}};
   std::vector<dispatch>& all_;
   range kept_;
 
@@ -70,7 +71,8 @@ class row_norms {
     g->norm = {n->weight, n->bias, 1, 1, n->epsilon};
     std::memcpy(d.arguments.data(), &*g, sizeof *g);
     d.code = &fatbins::matmul_rows_normed_hopper, d.function = t->function;
-    d.count = per_block(g->columns / t->columns, 32 * gpu::matmul_rows_normed_warps, gpu::matmul_rows_normed_bytes(int(t->rows), int(t->columns)));
+    d.count = per_block(g->columns / t->columns, 32 * gpu::matmul_rows_normed_warps,
+                        gpu::matmul_rows_normed_bytes(int(t->rows), int(t->columns)));
     d.count.y = std::uint32_t((g->rows + t->rows - 1) / t->rows);
     d.default_threads = d.count.threads;
     std::erase_if(d.reads, [&](const range& r) { return r.overlaps(y); });

@@ -17,8 +17,8 @@ namespace isotope::cuda::gpu {
 
 /// A block has 16 Tiles rows and 8 Groups columns.
 template <int Tiles, int Groups> struct normed_tile {
-  static constexpr int warps = matmul_rows_normed_warps, steps = matmul_rows_normed_depth / 32 / warps, rows = 16 * Tiles, columns = 8 * Groups,
-                       line = columns + 4;
+  static constexpr int warps = matmul_rows_normed_warps, steps = matmul_rows_normed_depth / 32 / warps, rows = 16 * Tiles,
+                       columns = 8 * Groups, line = columns + 4;
   static constexpr std::uint32_t all = 0xffffffffu;
 
   const gemm& g;
