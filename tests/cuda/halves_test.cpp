@@ -124,7 +124,7 @@ TEST(cuda_decoding_of_many_rows, takes_seven_launches_a_layer_that_all_start_ear
     std::vector<std::string> wanted;
     const bool small_tiles = rows == 17;
     const std::string across = small_tiles ? "matmul_rows_hopper_16x48" : "matmul_rows_tile_32x48",
-                      deep = small_tiles ? "matmul_rows_hopper_deep_16x16" : "matmul_rows_tile_deep_32x16";
+                      deep = small_tiles ? "matmul_rows_hopper_deep_16x16" : "matmul_rows_hopper_deep_32x16";
     for (int k = 0; k < 2; ++k)
       for (const std::string& name : {std::string("norm_up_to_768_bf16"), across, std::string("attention_cached_copies_bf16_8_1"),
                                       std::string("matmul_rows_hopper_16x48"), std::string("norm_up_to_768_bf16"), across, deep})
@@ -148,7 +148,7 @@ TEST(cuda_decoding_of_many_rows, takes_five_launches_a_layer_where_products_norm
     ASSERT_EQ(l.all.size(), before - 2 * 2) << rows;
     const auto names = l.names();
     const std::string normed = rows == 17 ? "matmul_rows_normed_16x48" : "matmul_rows_normed_32x48",
-                      deep = rows == 17 ? "matmul_rows_hopper_deep_16x16" : "matmul_rows_tile_deep_32x16";
+                      deep = rows == 17 ? "matmul_rows_hopper_deep_16x16" : "matmul_rows_hopper_deep_32x16";
     std::vector<std::string> wanted;
     for (int k = 0; k < 2; ++k)
       wanted.insert(wanted.end(), {normed, "attention_cached_copies_bf16_8_1", "matmul_rows_hopper_16x48", normed, deep});
