@@ -1,10 +1,10 @@
 #pragma once
 // A block of the encoder: its memory, the pieces of weights that come to it, and products of rows in shared memory with them. A thread reads chunks of eight elements of rows and of
-// weights and passes them to mma.sync as they are: both have the same order of elements. Weights of two products that follow each other go to registers before the rows that they are
+// weights and passes them to mma.sync as they are: both have the same order of elements. 16 lines of weights are multiplied with eight rows, so that a cluster may have 24. Weights of two products that follow each other go to registers before the rows that they are
 // multiplied with have come: reading them takes as long as reading the rows.
 #include "device/early.cuh"
 #include "encode/exchange.cuh"
-#include "rows/vectors.cuh"
+#include "rows/teams.cuh"
 
 namespace isotope::cuda::gpu {
 
@@ -16,27 +16,28 @@ template <int C, int F, int T> struct encode_memory {
   alignas(16) std::uint16_t parts[R][own][C];  // of the block's rows, from each block
   struct products {
     alignas(16) unsigned char hidden[T * hidden_pitch];  // the block's hidden values
-    float4 halves[groups][encode_warps][32];             // sums of a warp that another one adds to its own
+    float2 halves[groups][encode_warps][32];             // sums of a warp that another one adds to its own
   };
   union {
-    float results[encode_attending][encode_rows][encode_result_pitch];  // of the warps of attention
+    float results[encode_attending][T][encode_result_pitch];  // of the warps of attention
     products p;
   };
   alignas(16) unsigned char attended[2 * T * encode_head];  // of the block's head
   alignas(16) unsigned char heads[groups][encode_head_tile_bytes];
   alignas(16) std::uint16_t row[own][C];       // the block's rows, normalised
-  float2 tops[encode_attending][encode_rows];  // maximum of scores in units of log2, and sum of their powers of two
+  float2 tops[encode_attending][T];            // maximum of scores in units of log2, and sum of their powers of two
   float2 moments[own][encode_norm_warps];  // of a row: the mean of a warp's columns, and the sum of the squares of their distances to it
   double squares[encode_warps];
-  std::int32_t starts[encode_most_texts + 1], first_group[groups], end_groups[groups];  // groups of 16 rows that a group attends to
-  std::int32_t first_key[T], end_keys[T];                                               // the rows that a row attends to
-  std::uint32_t passed;                                                                 // the block's flag when the launch began
+  std::int32_t starts[encode_most_texts + 1], first_group, end_groups;  // groups of eight rows that the cluster attends to
+  std::int32_t first_key[T], end_keys[T];                               // the rows that a row attends to
+  std::uint32_t passed;                                                 // the block's count when the launch began
   std::uint64_t full[slots], empty[slots], summed, gathered[2];
 };
 
-/// sums += the products of 16 rows with eight lines of weights, over 32 elements. `low` and `high`: the thread's chunks of rows lane / 4 and lane / 4 + 8.
-__device__ inline void multiply_chunk(const uint4& low, const uint4& high, const uint4& w, float (&first)[4], float (&second)[4]) {
-  const std::uint32_t x[4] = {low.x, high.x, low.y, high.y}, y[4] = {low.z, high.z, low.w, high.w}, v[2] = {w.x, w.y}, u[2] = {w.z, w.w};
+/// sums += the products of 16 lines of weights with eight rows, over 32 elements. `low` and `high`: the thread's chunks of lines lane / 4 and lane / 4 + 8.
+__device__ inline void multiply_chunk(const uint4& low, const uint4& high, const uint4& row, float (&first)[4], float (&second)[4]) {
+  const std::uint32_t x[4] = {low.x, high.x, low.y, high.y}, y[4] = {low.z, high.z, low.w, high.w}, v[2] = {row.x, row.y},
+                      u[2] = {row.z, row.w};
   mma_16x8x16_bf16(first, x, v);
   mma_16x8x16_bf16(second, y, u);
 }
@@ -47,7 +48,7 @@ template <int C, int F, int H, int T> struct encode_pipe {
   using memory = encode_memory<C, F, T>;
   static constexpr int R = encode_ranks, slots = memory::slots, own = memory::own, groups = memory::groups, pitch = memory::pitch,
                        hidden = F / R, piece_bytes = encode_piece_bytes(C), half_chunks = C / 64;
-  static_assert(C == 32 * encode_warps && C / H == encode_head && H <= R && hidden == encode_group * encode_lines && own * R == T);
+  static_assert(C == 32 * encode_warps && C / H == encode_head && H <= R && hidden == encode_group * encode_lines && T % encode_rows == 0);
   static_assert(slots >= 5 && slots <= 7, "see release()");
   static_assert(encode_group * encode_lines == 8 * encode_warps && own * encode_team <= encode_warps && C == 128 * encode_norm_warps);
   const encode_arguments& a;
@@ -68,8 +69,9 @@ template <int C, int F, int H, int T> struct encode_pipe {
 #endif
   }
   __device__ bool has_head() const { return rank < H; }
-  /// The rows of the cluster that this block owns are rank + R i.
-  __device__ static std::uint32_t bytes_of_parts(int sources) { return std::uint32_t(sources * own * 2 * C); }
+  /// Rows of the cluster that this block owns: rank + R i.
+  __device__ int rows_here() const { return T % R == 0 || rank < T % R ? own : own - 1; }
+  __device__ std::uint32_t bytes_of_parts(int sources) const { return std::uint32_t(sources * rows_here() * 2 * C); }
   static constexpr std::uint32_t gathered_bytes = T * 2 * C;
 
   __device__ void begin() {
@@ -120,57 +122,72 @@ template <int C, int F, int H, int T> struct encode_pipe {
     piece += count;
   }
 
-  /// Reads the warp's weights of the next 96 lines to w: two tiles of eight lines, half of their elements.
+  /// Which of its 16 lines a thread has first or second, of the 8 pairs of neighbours: threads with odd g have the second one first, so that two of them read 64 bytes of an even and of an
+  /// odd line, and meet no conflict.
+  __device__ int line_of(int which) const { return 2 * g + (which ^ (g & 1)); }
+
+  /// Reads the warp's weights of the next 96 lines to w: 16 lines, half of their elements.
   __device__ void load_lines() {
     const int n = piece + pair / 2;
     wait_for_piece(n);
-    const unsigned char* from = s.ring[n % slots] + (pair % 2 * 16 + g) * 64 + 16 * q + half * half_chunks * encode_lines * 64;
+    const unsigned char* from = s.ring[n % slots] + pair % 2 * 16 * 64 + 16 * q + half * half_chunks * encode_lines * 64;
 #pragma unroll
     for (int i = 0; i < half_chunks; ++i)
 #pragma unroll
-      for (int k = 0; k < 2; ++k) w[2 * i + k] = chunk_at(from + (i * encode_lines + 8 * k) * 64);
+      for (int k = 0; k < 2; ++k) w[2 * i + k] = chunk_at(from + (i * encode_lines + line_of(k)) * 64);
     release(encode_group);
   }
-  /// The products of the rows with w: y has tile 2 pair + half of eight lines, of all elements.
-  __device__ void multiply_lines(float (&y)[groups][4]) {
+  /// The products of the rows with w, of all elements. Of rows 8 m + 2 q and the next one and lines 16 pair + 2 g and the next one, y has both lines of the row `half`, or, with
+  /// `lines`, both rows of the line `half ^ g % 2`.
+  __device__ void multiply_lines(float (&y)[groups][2], bool lines = false) {
+    const bool swapped = g % 2 != 0, second = half != 0;
 #pragma unroll
     for (int m = 0; m < groups; ++m) {
       const unsigned char* x = s.x + (m * encode_rows + g) * pitch + 16 * q + half * half_chunks * 64;
-      float all[2][2][4] = {};
+      float even[4] = {}, odd[4] = {};
 #pragma unroll
-      for (int i = 0; i < half_chunks; ++i) {
-        const uint4 low = chunk_at(x + 64 * i), high = chunk_at(x + 8 * pitch + 64 * i);
+      for (int i = 0; i < half_chunks; ++i) multiply_chunk(w[2 * i], w[2 * i + 1], chunk_at(x + 64 * i), even, odd);
+      float all[4];
 #pragma unroll
-        for (int k = 0; k < 2; ++k) multiply_chunk(low, high, w[2 * i + k], all[k][0], all[k][1]);
+      for (int k = 0; k < 4; ++k) all[k] = even[k] + odd[k];
+      float here[2], there[2];
+      if (lines) {
+#pragma unroll
+        for (int k = 0; k < 2; ++k) here[k] = second ? all[2 + k] : all[k], there[k] = second ? all[k] : all[2 + k];
+      } else {
+#pragma unroll
+        for (int k = 0; k < 2; ++k) {
+          const float a0 = all[2 * k], a1 = all[2 * k + 1];
+          here[k] = second ? a1 : a0, there[k] = second ? a0 : a1;
+        }
+        if (swapped) {
+          const float x0 = here[0], x1 = there[0];
+          here[0] = here[1], here[1] = x0, there[0] = there[1], there[1] = x1;
+        }
       }
-      float other[4];
-#pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const float first = all[0][0][k] + all[0][1][k], second = all[1][0][k] + all[1][1][k];
-        y[m][k] = half == 0 ? first : second;
-        other[k] = half == 0 ? second : first;
-      }
-      s.p.halves[m][warp][lane] = {other[0], other[1], other[2], other[3]};
-      if constexpr (groups > 1) __syncwarp();  // rows of the next group are read behind this, for which registers are left then
+      y[m][0] = here[0], y[m][1] = here[1];
+      s.p.halves[m][warp][lane] = {there[0], there[1]};
     }
     group_sync<2>(2 + pair);
 #pragma unroll
     for (int m = 0; m < groups; ++m) {
-      const float4 rest = s.p.halves[m][warp < encode_warps / 2 ? warp + encode_warps / 2 : warp - encode_warps / 2][lane];
-      y[m][0] += rest.x, y[m][1] += rest.y, y[m][2] += rest.z, y[m][3] += rest.w;
+      const float2 rest = s.p.halves[m][warp < encode_warps / 2 ? warp + encode_warps / 2 : warp - encode_warps / 2][lane];
+      y[m][0] += rest.x, y[m][1] += rest.y;
     }
   }
-  __device__ int line_tile() const { return 2 * pair + half; }
+  /// The row of group m that multiply_lines() gives, and the first of its two lines.
+  __device__ int row_of(int m) const { return encode_rows * m + 2 * q + half; }
+  __device__ int first_line() const { return 16 * pair + 2 * g; }
 
-  /// Reads the warp's 32 lines of the next Count pieces of C lines to v. Of four tiles, a thread has eight neighbouring columns, from 32 warp + 8 q on.
+  /// Reads the warp's 32 lines of the next Count pieces of C lines to v. Of four neighbouring ones that a thread has, those with odd g have the second and the fourth first.
   template <int Count> __device__ void load_columns() {
 #pragma unroll
     for (int i = 0; i < Count; ++i) {
       const int n = piece + i;
       wait_for_piece(n);
-      const unsigned char* from = s.ring[n % slots] + (32 * warp + g / 2 * 8 + g % 2) * 64 + 16 * q;
+      const unsigned char* from = s.ring[n % slots] + (32 * warp + 4 * g) * 64 + 16 * q;
 #pragma unroll
-      for (int k = 0; k < 4; ++k) v[4 * i + k] = chunk_at(from + 2 * k * 64);
+      for (int k = 0; k < 4; ++k) v[4 * i + k] = chunk_at(from + (k ^ (g & 1)) * 64);
     }
     release(Count);
   }
@@ -178,30 +195,34 @@ template <int C, int F, int H, int T> struct encode_pipe {
   template <int Count> __device__ void multiply_and_send(const unsigned char* x, int x_pitch) {
 #pragma unroll
     for (int m = 0; m < groups; ++m) {
-      float y[4][4] = {};
+      float y[2][4] = {};
       const unsigned char* rows = x + (m * encode_rows + g) * x_pitch + 16 * q;
 #pragma unroll
       for (int i = 0; i < Count; ++i) {
-        const uint4 low = chunk_at(rows + 64 * i), high = chunk_at(rows + 8 * x_pitch + 64 * i);
+        const uint4 chunk = chunk_at(rows + 64 * i);
 #pragma unroll
-        for (int k = 0; k < 4; ++k) multiply_chunk(low, high, v[4 * i + k], y[k], y[k]);
+        for (int k = 0; k < 2; ++k) multiply_chunk(v[4 * i + 2 * k], v[4 * i + 2 * k + 1], chunk, y[k], y[k]);
       }
       send_parts(m, y);
     }
   }
-  /// Parts are rounded: what passes between blocks is bound by bytes (bench/CUDA.md).
-  __device__ void send_parts(int m, const float (&y)[4][4]) {
+  /// Two threads with neighbouring g have eight columns of two rows, of which each sends one. Parts are rounded: what passes between blocks is bound by bytes (bench/CUDA.md).
+  __device__ void send_parts(int m, const float (&y)[2][4]) {
+    const bool odd = g % 2 != 0;
+    std::uint32_t own[2], other[2];
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const int row = m * encode_rows + g + 8 * h;
-      float4 eight;
-      eight.x = __uint_as_float(pair_bits<bf16>(y[0][2 * h], y[0][2 * h + 1]));
-      eight.y = __uint_as_float(pair_bits<bf16>(y[1][2 * h], y[1][2 * h + 1]));
-      eight.z = __uint_as_float(pair_bits<bf16>(y[2][2 * h], y[2][2 * h + 1]));
-      eight.w = __uint_as_float(pair_bits<bf16>(y[3][2 * h], y[3][2 * h + 1]));
-      send(reinterpret_cast<const float*>(s.parts[rank][row / R] + 32 * warp + 8 * q), shared_address(&s.summed), std::uint32_t(row % R),
-           eight);
+    for (int k = 0; k < 2; ++k) {
+      const std::uint32_t even_row = odd ? pair_bits<bf16>(y[k][2], y[k][0]) : pair_bits<bf16>(y[k][0], y[k][2]),
+                          odd_row = odd ? pair_bits<bf16>(y[k][3], y[k][1]) : pair_bits<bf16>(y[k][1], y[k][3]);
+      own[k] = odd ? odd_row : even_row;
+      other[k] = __shfl_xor_sync(all_lanes, odd ? even_row : odd_row, 4);
     }
+    const int row = m * encode_rows + 2 * q + int(odd);
+    float4 eight;
+    eight.x = __uint_as_float(odd ? other[0] : own[0]), eight.y = __uint_as_float(odd ? other[1] : own[1]);
+    eight.z = __uint_as_float(odd ? own[0] : other[0]), eight.w = __uint_as_float(odd ? own[1] : other[1]);
+    send(reinterpret_cast<const float*>(s.parts[rank][row / R] + 32 * warp + g / 2 * 8), shared_address(&s.summed), std::uint32_t(row % R),
+         eight);
   }
   /// Waits for the rows of all blocks, if they are coming.
   __device__ void gather() {

@@ -34,6 +34,42 @@ struct encode_columns {
   }
 };
 
+/// Writes a text's vector, where a thread of C has the sum of a column of `count` rows.
+template <int C> __device__ inline void put_text(const encode_arguments& a, int b, int count, float sum, double (&squares)[encode_warps]) {
+  static_assert(C == 32 * encode_warps);
+  const int t = int(threadIdx.x);
+  float y = count == 0 ? 0.0f : sum * (1.0f / float(count));
+  if (a.normalise != 0) {
+    double square = double(y) * double(y);
+#pragma unroll
+    for (int apart = 16; apart > 0; apart /= 2) square += __shfl_xor_sync(all_lanes, square, apart);
+    if (t % 32 == 0) squares[t / 32] = square;
+    computing_sync();
+    double all = 0;
+#pragma unroll
+    for (int w = 0; w < encode_warps; ++w) all += squares[w];
+    const double norm = sqrt(all), by = norm < a.least_norm ? a.least_norm : norm;
+    y = float(y / by);
+    computing_sync();
+  }
+  const std::uint16_t bits = bf16_bits(y);
+  pointer<std::uint16_t>(a.y)[std::int64_t(b) * C + t] = bits;
+  if (a.y_host != 0) pointer<std::uint16_t>(a.y_host)[std::int64_t(b) * C + t] = bits;
+}
+/// The same from rows in memory, which are added up as clusters of T rows add them.
+template <int C> __device__ inline void pool_text(const encode_arguments& a) {
+  __shared__ double squares[encode_warps];
+  const int T = a.rows;
+  const int b = int(blockIdx.x), t = int(threadIdx.x), first = int(start_of(a.starts, b, a.N)), last = int(start_of(a.starts, b + 1, a.N)),
+            count = last <= first ? 0 : a.first_row != 0 ? 1 : last - first;
+  float y = 0.0f, sum = 0.0f;
+  for (int n = first; n < first + count; ++n) {
+    sum += bf16_value(pointer<const std::uint16_t>(a.x)[std::int64_t(n) * C + t]);
+    if ((n + 1) % T == 0) y += sum, sum = 0.0f;
+  }
+  put_text<C>(a, b, count, y + sum, squares);
+}
+
 template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H, T> {
   using base = encode_heads<C, F, H, T>;
   using memory = typename base::memory;
@@ -43,7 +79,7 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
 
   /// Which of the block's rows the warp's team has, the row of the cluster, and that of the tensor.
   __device__ int mine() const { return warp / encode_team; }
-  __device__ bool sends() const { return warp < encode_team * own; }
+  __device__ bool sends() const { return mine() < base::rows_here(); }
   __device__ bool normalises() const { return sends() && warp % encode_team < encode_norm_warps; }
   __device__ int row() const { return rank + R * mine(); }
   __device__ int tensor_row() const { return tile * T + row(); }
@@ -117,10 +153,10 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
     send_row();
   }
 
-  /// Where the texts of the cluster's rows begin and end, and the block's flag, by the last warp.
+  /// Where the texts of the cluster's rows begin and end, and the block's count, by the last warp.
   __device__ void find_texts() {
     if (warp != encode_warps - 1) return;
-    if (a.flags != 0 && base::has_head() && lane == 0) s.passed = *pointer<const std::uint32_t>(base::flag_of(tile));
+    if (a.counts != 0 && lane == 0) s.passed = *base::count();
     const bool keeps = a.kept_starts != 0 && blockIdx.x == 0;
     for (int b = lane; b <= a.texts; b += 32) {
       s.starts[b] = std::int32_t(start_of(a.starts, b, a.N));
@@ -138,15 +174,13 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
     const int first = inside ? s.starts[low] : 0, end = inside ? s.starts[low + 1] : 0;
     int least = inside ? first : a.N, most = end;
 #pragma unroll
-    for (int apart = 8; apart > 0; apart /= 2) {
+    for (int apart = 16; apart > 0; apart /= 2) {
       const int other = __shfl_xor_sync(all_lanes, least, apart), another = __shfl_xor_sync(all_lanes, most, apart);
       least = other < least ? other : least;
       most = another > most ? another : most;
     }
     if (lane < T) s.first_key[r] = first, s.end_keys[r] = end;
-    const int group = r / encode_rows;
-    if (lane < T && lane % encode_rows == 0)
-      s.first_group[group] = least / encode_rows, s.end_groups[group] = most == 0 ? least / encode_rows : (most - 1) / encode_rows + 1;
+    if (lane == 0) s.first_group = least / encode_rows, s.end_groups = most == 0 ? s.first_group : (most - 1) / encode_rows + 1;
   }
   /// Looks up the block's rows in the tables and normalises them.
   __device__ void embed() {
@@ -166,6 +200,7 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
     }
     cluster_wait();
     send_row();
+    computing_sync();  // all warps see what the last one has found
   }
   /// Goes on where another launch has ended: behind a layer with all rows, or behind queries, keys and values with the block's rows. Nobody waits for a block without a head before
   /// rows behind attention are sent to it, so it copies its own rows alone: a late copy of another one would take the place of the new row.
@@ -202,47 +237,49 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
   /// The MLP, and the rows behind it.
   __device__ void multiply_mlp(int layer) {
     const encode_vectors& v = a.vectors[layer - a.base];
-    const int column = 8 * base::line_tile() + 2 * q;
+    const int column = base::first_line();
     const std::uint32_t two = *pointer<const std::uint32_t>(v.up_bias + 2 * std::uint64_t(rank * base::hidden + column));
     base::gather();
-    float y[groups][4];
+    float y[groups][2];
     base::multiply_lines(y);
 #pragma unroll
     for (int m = 0; m < groups; ++m)
-#pragma unroll
-      for (int h = 0; h < 2; ++h)
-        *reinterpret_cast<std::uint32_t*>(s.p.hidden + (m * encode_rows + g + 8 * h) * memory::hidden_pitch + 2 * column) =
-            pair_bits<bf16>(encode_gelu(y[m][2 * h] + low_value<bf16>(two)), encode_gelu(y[m][2 * h + 1] + high_value<bf16>(two)));
+      *reinterpret_cast<std::uint32_t*>(s.p.hidden + base::row_of(m) * memory::hidden_pitch + 2 * column) =
+          pair_bits<bf16>(encode_gelu(y[m][0] + low_value<bf16>(two)), encode_gelu(y[m][1] + high_value<bf16>(two)));
     computing_sync();
     base::template multiply_and_send<encode_group>(s.p.hidden, memory::hidden_pitch);
     add_and_normalise(R, true, v.down_bias, v.last_norm_weight, v.last_norm_bias);
   }
 
-  /// The mean of each text's rows, or its first row, divided by its norm: a thread has a column.
-  __device__ void finish() {
-    if (a.y == 0) return;
-    for (int b = rank; b < a.texts; b += R) {
-      const int first = s.starts[b], last = s.starts[b + 1], count = last <= first ? 0 : a.first_row != 0 ? 1 : last - first;
+  /// The mean of each text's rows, or its first row, divided by its norm: a thread has a column. The first cluster that has rows of a text adds the sums of the others to its own, in their
+  /// order. It waits for clusters behind it alone, so somebody always goes on.
+  __device__ void finish(int layer) {
+    for (int b = rank; a.y != 0 && b < a.texts; b += R) {
+      const int first = s.starts[b], last = s.starts[b + 1], count = last <= first ? 0 : a.first_row != 0 ? 1 : last - first,
+                end = first + count, here = tile * T;
+      const bool begins = count == 0 ? tile == 0 : first / T == tile;
+      if (!begins && (first > here || end <= here)) continue;
       float y = 0.0f;
-      for (int n = first; n < first + count; ++n) y += bf16_value(reinterpret_cast<const std::uint16_t*>(s.x + n * base::pitch)[t]);
-      y = count == 0 ? 0.0f : y * (1.0f / float(count));
-      if (a.normalise != 0) {
-        double square = double(y) * double(y);
-#pragma unroll
-        for (int apart = 16; apart > 0; apart /= 2) square += __shfl_xor_sync(all_lanes, square, apart);
-        if (lane == 0) s.squares[warp] = square;
-        computing_sync();
-        double sum = 0;
-#pragma unroll
-        for (int w = 0; w < encode_warps; ++w) sum += s.squares[w];
-        const double norm = sqrt(sum), by = norm < a.least_norm ? a.least_norm : norm;
-        y = float(y / by);
-        computing_sync();
+      for (int n = first > here ? first : here; n < end && n < here + T; ++n)
+        y += bf16_value(reinterpret_cast<const std::uint16_t*>(s.x + (n - here) * base::pitch)[t]);
+      const auto sum_of = [&](int cluster) { return a.sums + 8 * std::uint64_t((b * a.tiles + cluster) * C + t); };
+      if (!begins) {
+        store_word(sum_of(tile), y, base::tag_of(layer));
+        continue;
       }
-      const std::uint16_t bits = bf16_bits(y);
-      pointer<std::uint16_t>(a.y)[std::int64_t(b) * C + t] = bits;
-      if (a.y_host != 0) pointer<std::uint16_t>(a.y_host)[std::int64_t(b) * C + t] = bits;
+      for (int cluster = tile + 1; cluster * T < end; ++cluster) {
+        float other[1];
+        wait_for_words(sum_of(cluster), 0, base::tag_of(layer), other);
+        y += other[0];
+      }
+      put_text<C>(a, b, count, y, s.squares);
     }
+  }
+  /// All threads of the block have read its count when it changes.
+  __device__ void count_layers() {
+    if (a.counts == 0) return;
+    computing_sync();
+    if (t == 0) *base::count() = s.passed + std::uint32_t((a.end - a.first) / 2);
   }
 };
 

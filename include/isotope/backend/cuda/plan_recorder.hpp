@@ -232,8 +232,8 @@ struct plan_recorder {
       auto m = memory::allocate(device, small_encoder::scratch_bytes, memory_use::device, "isotope rows of a small encoder");
       if (!m) return false;
       const auto here = device->current();
-      const std::uint64_t flags = m->address() + std::uint64_t(small_encoder::flags_at);
-      if (device->f()->fill_words(flags, 0, std::size_t(small_encoder::all_flags_bytes / 4), device->stream()) != status::success)
+      const std::uint64_t zeros = m->address() + std::uint64_t(small_encoder::zeros_at);
+      if (device->f()->fill_words(zeros, 0, std::size_t(small_encoder::zeros_bytes / 4), device->stream()) != status::success)
         return false;
       encoder_ = *std::move(m);
     }
