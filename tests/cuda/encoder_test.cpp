@@ -112,8 +112,8 @@ TEST(cuda_encoder, takes_the_place_of_all_launches) {
     std::vector<std::string> wanted;
     if (tokens <= 16) wanted = {"encode_384_16"};
     else if (tokens <= 32) wanted = {"encode_384_32"};
-    else if (tokens <= 112) wanted = {"encode_384_16", "encode_384_16", "encode_384_16", "pool_bf16_wide"};
-    else wanted = {"encode_384_32", "encode_384_32", "encode_384_32", "pool_bf16_wide"};
+    else if (tokens <= 112) wanted = {"encode_384_16", "encode_384_16", "encode_384_16", "encode_pool_384"};
+    else wanted = {"encode_384_24", "encode_384_24", "encode_384_24", "encode_pool_384"};
     EXPECT_EQ(l.names(), wanted);
     check(l);
     const auto early = early_starts(l.all, graph_edges(l.all), hopper());
@@ -130,25 +130,24 @@ TEST(cuda_encoder, has_one_launch_for_all_clusters_where_the_device_has_room_for
   std::uint64_t before = 0;
   for (const int tokens : {33, 64, 112, 128}) {
     SCOPED_TRACE(tokens);
-    const std::string name = tokens <= 112 ? "encode_384_16" : "encode_384_32";
-    EXPECT_EQ(launches::shared(small, tokens).names(), (std::vector<std::string>{name, "pool_bf16_wide"}));
+    const std::string name = tokens <= 112 ? "encode_384_16" : "encode_384_24";
+    EXPECT_EQ(launches::shared(small, tokens).names(), std::vector<std::string>{name});
     const auto l = launches::shared(deep, tokens);
-    EXPECT_EQ(l.names(), (std::vector<std::string>{name, name, name, "pool_bf16_wide"})) << "a launch has six layers at most";
+    EXPECT_EQ(l.names(), (std::vector<std::string>{name, name, name})) << "a launch has six layers at most";
     check(l);
-    std::uint64_t flags = 0;
+    std::uint64_t counts = 0;
     for (const dispatch& d : l.all) {
       EXPECT_FALSE(d.starts_early) << "clusters that wait for each other do not wait for other launches, too";
-      EXPECT_EQ(d.count.together, d.function == name);
-      if (d.function != name) continue;
+      EXPECT_TRUE(d.count.together);
       gpu::encode_arguments a;
       std::memcpy(&a, d.arguments.data(), sizeof a);
       EXPECT_EQ(a.tiles, std::int32_t(d.count.x / d.count.cluster));
-      EXPECT_GE(a.flags, launches::scratch + std::uint64_t(small_encoder::flags_at));
-      EXPECT_EQ(a.flags, flags == 0 ? a.flags : flags) << "launches go on counting";
-      flags = a.flags;
+      EXPECT_GE(a.counts, launches::scratch + std::uint64_t(small_encoder::zeros_at));
+      EXPECT_EQ(a.counts, counts == 0 ? a.counts : counts) << "launches go on counting";
+      counts = a.counts;
     }
-    EXPECT_NE(flags, before) << "others than with another number of clusters, which do not all take part";
-    before = flags;
+    EXPECT_NE(counts, before) << "others than with another number of clusters, which do not all take part";
+    before = counts;
   }
   EXPECT_EQ(launches::shared(small, 16).all.size(), 1u);
   EXPECT_FALSE(launches::shared(small, 32).all[0].count.together) << "one cluster waits for no other";
@@ -182,7 +181,7 @@ TEST(cuda_encoder, reads_ids_and_writes_vectors_in_the_memory_of_the_host) {
       continue;
     }
     EXPECT_NE(before.kept_starts, 0u) << "later launches read where texts start in memory of the device";
-    gpu::pool_arguments last;
+    gpu::encode_arguments last;
     std::memcpy(&last, direct.launches.back().arguments.data(), sizeof last);
     EXPECT_EQ(last.starts, before.kept_starts);
     EXPECT_EQ(last.y_host, host(out.copy, last.y));
@@ -310,7 +309,7 @@ TEST(cuda_encoder, asks_the_driver_how_many_clusters_fit) {
     return one ? std::int64_t(one->joined_launches()) : -1;
   };
   EXPECT_EQ(launches_of(4), 1);
-  EXPECT_EQ(launches_of(3), 3) << "a launch for each layer and one more";
+  EXPECT_EQ(launches_of(3), 4) << "a launch for each layer, one more and one that pools";
   EXPECT_EQ(launches_of(0), 0);
 }
 
@@ -344,6 +343,9 @@ TEST(cuda_encoder, gives_the_vectors_of_separate_launches) {
                             {deep, 100, {0, 5, 60, 100}},
                             {small, 112, {0, 15, 31, 112}},
                             {small, 128, {0, 70, 128}, false, "encode_16"},
+                            {small, 65, {0, 23, 48, 62}, true, "encode_24"},
+                            {small, 112, {0, 15, 31, 112}, false, "encode_24"},
+                            {deep, 40, {0, 30, 40}, false, "encode_24"},
                             {small, 40, {0, 10, 40}, false, "encode_32"},
                             {small, 128, {2, 31, 66, 80}, false, "encode_32"}};
   for (const sample& x : samples)
@@ -358,8 +360,8 @@ TEST(cuda_encoder, gives_the_vectors_of_separate_launches) {
       ASSERT_TRUE(one.ok()) << line_of(one);
       ASSERT_TRUE(apart.ok()) << line_of(apart);
       ASSERT_TRUE(other.ok()) << line_of(other);
-      const bool several = x.tokens > 32 || (x.tokens > 16 && x.variant == "encode_16");
-      const auto least = std::size_t(x.size.layers + 5) / 6, most = std::size_t(x.size.layers) + 1;
+      const bool several = x.tokens > 32 || (x.tokens > 16 && x.variant == "encode_16") || (x.tokens > 24 && x.variant == "encode_24");
+      const auto least = std::size_t(x.size.layers + 5) / 6, most = std::size_t(x.size.layers) + 2;
       ASSERT_EQ(apart->joined_launches(), several ? most : least);
       ASSERT_TRUE(one->joined_launches() == least || (several && !cuda_test::emulated() && one->joined_launches() == most));
       ASSERT_EQ(other->joined_launches(), 0u);

@@ -129,7 +129,9 @@ template <int C, int F, int H, int T> struct encode_pipe {
   /// Reads the warp's weights of the next 96 lines to w: 16 lines, half of their elements.
   __device__ void load_lines() {
     const int n = piece + pair / 2;
-    wait_for_piece(n);
+    if constexpr (slots < 2 * encode_group)  // load_columns() may follow, whose last piece takes the place of the first one here
+      for (int i = 0; i < encode_group; ++i) wait_for_piece(piece + i);
+    else wait_for_piece(n);
     const unsigned char* from = s.ring[n % slots] + pair % 2 * 16 * 64 + 16 * q + half * half_chunks * encode_lines * 64;
 #pragma unroll
     for (int i = 0; i < half_chunks; ++i)
