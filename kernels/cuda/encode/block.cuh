@@ -9,11 +9,11 @@
 namespace isotope::cuda::gpu {
 
 template <int C, int F, int T> struct encode_memory {
-  static constexpr int R = encode_ranks, own = encode_own_rows(T), groups = T / encode_rows, pitch = encode_pitch(C),
+  static constexpr int R = encode_ranks, own = encode_own_halves(T), groups = T / encode_rows, pitch = encode_pitch(C),
                        hidden_pitch = encode_pitch(F / R), slots = encode_slots(T), most_bytes = encode_bytes(C, F, T);
   alignas(128) unsigned char ring[slots][encode_piece_bytes(C)];
   alignas(128) unsigned char x[T * pitch];     // all rows of the cluster
-  alignas(16) std::uint16_t parts[R][own][C];  // of the block's rows, from each block
+  alignas(16) std::uint16_t parts[R][own][C / 2];  // of the block's halves of rows, from each block
   struct products {
     alignas(16) unsigned char hidden[T * hidden_pitch];  // the block's hidden values
     float2 halves[groups][encode_warps][32];             // sums of a warp that another one adds to its own
@@ -24,14 +24,13 @@ template <int C, int F, int T> struct encode_memory {
   };
   alignas(16) unsigned char attended[2 * T * encode_head];  // of the block's head
   alignas(16) unsigned char heads[groups][encode_head_tile_bytes];
-  alignas(16) std::uint16_t row[own][C];       // the block's rows, normalised
   float2 tops[encode_attending][T];            // maximum of scores in units of log2, and sum of their powers of two
-  float2 moments[own][encode_norm_warps];  // of a row: the mean of a warp's columns, and the sum of the squares of their distances to it
+  float2 moments[2][own][2 * encode_half_warps];  // of a row, by turns: the mean of a warp's columns, and the sum of the squares of their distances to it
   double squares[encode_warps];
   std::int32_t starts[encode_most_texts + 1], first_group, end_groups;  // groups of eight rows that the cluster attends to
   std::int32_t first_key[T], end_keys[T];                               // the rows that a row attends to
   std::uint32_t passed;                                                 // the block's count when the launch began
-  std::uint64_t full[slots], empty[slots], summed, gathered[2];
+  std::uint64_t full[slots], empty[slots], summed, measured[2], gathered[2];
 };
 
 /// sums += the products of 16 lines of weights with eight rows, over 32 elements. `low` and `high`: the thread's chunks of lines lane / 4 and lane / 4 + 8.
@@ -50,7 +49,7 @@ template <int C, int F, int H, int T> struct encode_pipe {
                        hidden = F / R, piece_bytes = encode_piece_bytes(C), half_chunks = C / 64;
   static_assert(C == 32 * encode_warps && C / H == encode_head && H <= R && hidden == encode_group * encode_lines && T % encode_rows == 0);
   static_assert(slots >= 5 && slots <= 7, "see release()");
-  static_assert(encode_group * encode_lines == 8 * encode_warps && own * encode_team <= encode_warps && C == 128 * encode_norm_warps);
+  static_assert(encode_group * encode_lines == 8 * encode_warps && own * encode_half_warps <= encode_warps && C == 128 * encode_half_warps);
   const encode_arguments& a;
   memory& s;
   int t = int(threadIdx.x), lane = t % 32, warp = t / 32, g = lane / 4, q = lane % 4;
@@ -69,9 +68,10 @@ template <int C, int F, int H, int T> struct encode_pipe {
 #endif
   }
   __device__ bool has_head() const { return rank < H; }
-  /// Rows of the cluster that this block owns: rank + R i.
-  __device__ int rows_here() const { return T % R == 0 || rank < T % R ? own : own - 1; }
-  __device__ std::uint32_t bytes_of_parts(int sources) const { return std::uint32_t(sources * rows_here() * 2 * C); }
+  /// The halves of rows that a block owns, of C / 2 columns each: rank + R i. The halves of a row are those of its number and of T more, which other blocks own if T is no multiple of R.
+  static constexpr bool whole_rows = T % R == 0;
+  __device__ static std::uint32_t bytes_of_parts(int sources) { return std::uint32_t(sources * own * C); }
+  static constexpr std::uint32_t measured_bytes = own * encode_half_warps * 8;  // from the owners of the other halves
   static constexpr std::uint32_t gathered_bytes = T * 2 * C;
 
   __device__ void begin() {
@@ -80,11 +80,12 @@ template <int C, int F, int H, int T> struct encode_pipe {
       for (int i = 0; i < slots; ++i) barrier_init(shared_address(&s.full[i]), 1), barrier_init(shared_address(&s.empty[i]), encode_warps);
       barrier_init(shared_address(&s.summed), 1);
 #pragma unroll
-      for (int i = 0; i < 2; ++i) barrier_init(shared_address(&s.gathered[i]), 1);
+      for (int i = 0; i < 2; ++i) barrier_init(shared_address(&s.gathered[i]), 1), barrier_init(shared_address(&s.measured[i]), 1);
       barrier_init_fence();
       barrier_expect(shared_address(&s.summed), bytes_of_parts(H));
 #pragma unroll
-      for (int i = 0; i < 2; ++i) barrier_expect(shared_address(&s.gathered[i]), gathered_bytes);
+      for (int i = 0; i < 2; ++i)
+        barrier_expect(shared_address(&s.gathered[i]), gathered_bytes), barrier_expect(shared_address(&s.measured[i]), measured_bytes);
     }
     __syncthreads();
     cluster_arrive();
@@ -223,8 +224,10 @@ template <int C, int F, int H, int T> struct encode_pipe {
     float4 eight;
     eight.x = __uint_as_float(odd ? other[0] : own[0]), eight.y = __uint_as_float(odd ? other[1] : own[1]);
     eight.z = __uint_as_float(odd ? own[0] : other[0]), eight.w = __uint_as_float(odd ? own[1] : other[1]);
-    send(reinterpret_cast<const float*>(s.parts[rank][row / R] + 32 * warp + g / 2 * 8), shared_address(&s.summed), std::uint32_t(row % R),
-         eight);
+    constexpr int warps = encode_warps / 2;  // of half of the columns
+    const int number = warp / warps * T + row;
+    send(reinterpret_cast<const float*>(s.parts[rank][number / R] + 32 * (warp % warps) + g / 2 * 8), shared_address(&s.summed),
+         std::uint32_t(number % R), eight);
   }
   /// Waits for the rows of all blocks, if they are coming.
   __device__ void gather() {
