@@ -123,77 +123,94 @@ template <int C, int F, int H, int T> struct encode_heads : encode_pipe<C, F, H,
     read_keys(layer, j, end, k);
     const bool has = a.tiles == 1 || a.counts != 0;
     constexpr float least = -3.0e38f;
+    float score[groups][2][4] = {};
 #pragma unroll
     for (int m = 0; m < groups; ++m) {
       const unsigned char* own = has ? s.heads[m] : head_tile(layer, tile * groups + m);
-      float score[2][4] = {};
-      multiply_chunk(k[0].key, k[1].key, chunk_at(own + g * 2 * D + 16 * q), score[0], score[1]);
-      // Of rows 2 q and the next one: the scores of keys g of both groups, the largest one, their powers of two and the sum of these.
-      const int row = m * encode_rows + 2 * q;
-      float x[2][2], top[2], total[2];
+      multiply_chunk(k[0].key, k[1].key, chunk_at(own + g * 2 * D + 16 * q), score[m][0], score[m][1]);
+    }
+    // Of rows 8 m + 2 q and the next one: the scores of keys g of both groups, the largest one, their powers of two and the sum of these. Steps of different rows follow each other, since
+    // each waits for the one before of the same rows.
+    float x[groups][2][2], top[groups][2], total[groups][2];
+#pragma unroll
+    for (int m = 0; m < groups; ++m)
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        const int begins = s.first_key[row + r], ends = s.end_keys[row + r];
+        const int row = m * encode_rows + 2 * q + r, begins = s.first_key[row], ends = s.end_keys[row];
 #pragma unroll
         for (int of = 0; of < 2; ++of) {
           const int key = (j + of) * encode_rows + g;
-          x[r][of] = key >= begins && key < ends ? (score[0][2 * of + r] + score[1][2 * of + r]) * a.scale : least;
+          x[m][r][of] = key >= begins && key < ends ? (score[m][0][2 * of + r] + score[m][1][2 * of + r]) * a.scale : least;
         }
-        top[r] = fmaxf(x[r][0], x[r][1]);
+        top[m][r] = fmaxf(x[m][r][0], x[m][r][1]);
       }
 #pragma unroll
-      for (int apart = 4; apart < 32; apart *= 2)
+    for (int apart = 4; apart < 32; apart *= 2)
 #pragma unroll
-        for (int r = 0; r < 2; ++r) top[r] = fmaxf(top[r], __shfl_xor_sync(all_lanes, top[r], apart));
+      for (int m = 0; m < groups; ++m)
+#pragma unroll
+        for (int r = 0; r < 2; ++r) top[m][r] = fmaxf(top[m][r], __shfl_xor_sync(all_lanes, top[m][r], apart));
+    std::uint32_t p[groups][2];
+#pragma unroll
+    for (int m = 0; m < groups; ++m) {
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
 #pragma unroll
-        for (int of = 0; of < 2; ++of) x[r][of] = x[r][of] == least ? 0.0f : exp2f(x[r][of] - top[r]);
-        total[r] = x[r][0] + x[r][1];
+        for (int of = 0; of < 2; ++of) x[m][r][of] = x[m][r][of] == least ? 0.0f : exp2f(x[m][r][of] - top[m][r]);
+        total[m][r] = x[m][r][0] + x[m][r][1];
       }
-      const std::uint32_t p[2] = {transposed_matrix(pair_bits<bf16>(x[0][0], x[1][0])), transposed_matrix(pair_bits<bf16>(x[0][1], x[1][1]))};
 #pragma unroll
-      for (int apart = 4; apart < 32; apart *= 2)
+      for (int of = 0; of < 2; ++of) p[m][of] = transposed_matrix(pair_bits<bf16>(x[m][0][of], x[m][1][of]));
+    }
+    float y[groups][2][4] = {};
 #pragma unroll
-        for (int r = 0; r < 2; ++r) total[r] += __shfl_xor_sync(all_lanes, total[r], apart);
-      float y[2][4] = {};
+    for (int m = 0; m < groups; ++m)
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const std::uint32_t values[4] = {k[0].values[i].x, k[0].values[i].y, k[1].values[i].x, k[1].values[i].y};
-        mma_16x8x16_bf16(y[i], values, p);
+        mma_16x8x16_bf16(y[m][i], values, p[m]);
       }
 #pragma unroll
+    for (int apart = 4; apart < 32; apart *= 2)
+#pragma unroll
+      for (int m = 0; m < groups; ++m)
+#pragma unroll
+        for (int r = 0; r < 2; ++r) total[m][r] += __shfl_xor_sync(all_lanes, total[m][r], apart);
+#pragma unroll
+    for (int m = 0; m < groups; ++m)
+#pragma unroll
       for (int r = 0; r < 2; ++r) {
-        const float by = !alone ? 1.0f : total[r] == 0.0f ? 0.0f : __fdividef(1.0f, total[r]);
+        const int row = m * encode_rows + 2 * q + r;
+        const float by = total[m][r] == 0.0f ? 0.0f : __fdividef(1.0f, total[m][r]);
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           if (alone)
-            *reinterpret_cast<std::uint32_t*>(s.attended + (row + r) * 2 * D + 2 * (16 * i + 2 * g)) =
-                pair_bits<bf16>(y[i][r] * by, y[i][2 + r] * by);
-          else *reinterpret_cast<float2*>(&s.results[warp][row + r][16 * i + 2 * g]) = {y[i][r], y[i][2 + r]};
+            *reinterpret_cast<std::uint32_t*>(s.attended + row * 2 * D + 2 * (16 * i + 2 * g)) =
+                pair_bits<bf16>(y[m][i][r] * by, y[m][i][2 + r] * by);
+          else *reinterpret_cast<float2*>(&s.results[warp][row][16 * i + 2 * g]) = {y[m][i][r], y[m][i][2 + r]};
         }
-        if (!alone && g == 0) s.tops[warp][row + r] = {top[r], total[r]};
+        if (!alone && g == 0) s.tops[warp][row] = {top[m][r], total[m][r]};
       }
-    }
   }
-  /// The results of the warps, added up in their order: a thread has two elements of a row.
+  /// The results of the warps, added up in their order: a thread has two elements of a row. Those of warps that had no keys are read, too, so that no access waits for another one.
   __device__ void combine(int warps) {
 #pragma unroll
     for (int at = t; at < T * D / 2; at += 32 * encode_warps) {
       const int row = at / (D / 2), column = at % (D / 2) * 2;
-      float most = s.tops[0][row].x;
+      constexpr int all = encode_attending;
+      float2 of[all], two[all];
 #pragma unroll
-      for (int w = 1; w < encode_attending; ++w)
-        if (w < warps) most = fmaxf(most, s.tops[w][row].x);
+      for (int w = 0; w < all; ++w) of[w] = s.tops[w][row], two[w] = *reinterpret_cast<const float2*>(&s.results[w][row][column]);
+      float most = of[0].x;
+#pragma unroll
+      for (int w = 1; w < all; ++w) most = w < warps ? fmaxf(most, of[w].x) : most;
       float total = 0.0f;
       float2 y{0.0f, 0.0f};
 #pragma unroll
-      for (int w = 0; w < encode_attending; ++w) {
-        if (w >= warps) continue;
-        const float2 of = s.tops[w][row], two = *reinterpret_cast<const float2*>(&s.results[w][row][column]);
-        const float by = exp2f(of.x - most);
-        total = fmaf(of.y, by, total);
-        y.x = fmaf(two.x, by, y.x), y.y = fmaf(two.y, by, y.y);
+      for (int w = 0; w < all; ++w) {
+        const float by = exp2f(of[w].x - most);
+        total = w < warps ? fmaf(of[w].y, by, total) : total;
+        y.x = w < warps ? fmaf(two[w].x, by, y.x) : y.x, y.y = w < warps ? fmaf(two[w].y, by, y.y) : y.y;
       }
       const float by = total == 0.0f ? 0.0f : __fdividef(1.0f, total);
       *reinterpret_cast<std::uint32_t*>(s.attended + row * 2 * D + 2 * column) = pair_bits<bf16>(y.x * by, y.y * by);

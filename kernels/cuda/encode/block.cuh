@@ -27,10 +27,12 @@ template <int C, int F, int T> struct encode_memory {
   float2 tops[encode_attending][T];            // maximum of scores in units of log2, and sum of their powers of two
   float2 moments[2][own][2 * encode_half_warps];  // of a row, by turns: the mean of a warp's columns, and the sum of the squares of their distances to it
   double squares[encode_warps];
-  std::int32_t starts[encode_most_texts + 1], first_group, end_groups;  // groups of eight rows that the cluster attends to
-  std::int32_t first_key[T], end_keys[T];                               // the rows that a row attends to
-  std::uint32_t passed;                                                 // the block's count when the launch began
-  std::uint64_t full[slots], empty[slots], summed, measured[2], gathered[2];
+  alignas(16) std::int32_t words[T];  // of the cluster's rows: what the first block reads and sends to the others, to the end of `starts`
+  std::int32_t places[T], starts[encode_most_texts + 4];
+  std::int32_t first_group, end_groups;    // groups of eight rows that the cluster attends to
+  std::int32_t first_key[T], end_keys[T];  // the rows that a row attends to
+  std::uint32_t passed;                    // the block's count when the launch began
+  std::uint64_t full[slots], empty[slots], asked, summed, measured[2], gathered[2];
 };
 
 /// sums += the products of 16 lines of weights with eight rows, over 32 elements. `low` and `high`: the thread's chunks of lines lane / 4 and lane / 4 + 8.
@@ -39,6 +41,12 @@ __device__ inline void multiply_chunk(const uint4& low, const uint4& high, const
                       u[2] = {row.z, row.w};
   mma_16x8x16_bf16(first, x, v);
   mma_16x8x16_bf16(second, y, u);
+}
+/// The same over the first or last two of the thread's four pairs of elements, so 16 elements of 32.
+__device__ inline void multiply_half_chunk(const uint4& low, const uint4& high, const uint4& row, int part, float (&sum)[4]) {
+  const std::uint32_t x[4] = {part == 0 ? low.x : low.z, part == 0 ? high.x : high.z, part == 0 ? low.y : low.w, part == 0 ? high.y : high.w},
+                      v[2] = {part == 0 ? row.x : row.z, part == 0 ? row.y : row.w};
+  mma_16x8x16_bf16(sum, x, v);
 }
 __device__ inline uint4 chunk_at(const unsigned char* p) { return *reinterpret_cast<const uint4*>(p); }
 
@@ -78,7 +86,7 @@ template <int C, int F, int H, int T> struct encode_pipe {
     if (t == 0) {
 #pragma unroll
       for (int i = 0; i < slots; ++i) barrier_init(shared_address(&s.full[i]), 1), barrier_init(shared_address(&s.empty[i]), encode_warps);
-      barrier_init(shared_address(&s.summed), 1);
+      barrier_init(shared_address(&s.summed), 1), barrier_init(shared_address(&s.asked), 1);
 #pragma unroll
       for (int i = 0; i < 2; ++i) barrier_init(shared_address(&s.gathered[i]), 1), barrier_init(shared_address(&s.measured[i]), 1);
       barrier_init_fence();
@@ -141,35 +149,27 @@ template <int C, int F, int H, int T> struct encode_pipe {
     release(encode_group);
   }
   /// The products of the rows with w, of all elements. Of rows 8 m + 2 q and the next one and lines 16 pair + 2 g and the next one, y has both lines of the row `half`, or, with
-  /// `lines`, both rows of the line `half ^ g % 2`.
+  /// `lines`, both rows of the line `half ^ g % 2`. Products of different rows follow each other, since each waits for the one before of the same rows.
   __device__ void multiply_lines(float (&y)[groups][2], bool lines = false) {
     const bool swapped = g % 2 != 0, second = half != 0;
+    const unsigned char* x = s.x + g * pitch + 16 * q + half * half_chunks * 64;
+    float even[groups][4] = {}, odd[groups][4] = {};
+#pragma unroll
+    for (int i = 0; i < half_chunks; ++i)
+#pragma unroll
+      for (int m = 0; m < groups; ++m)
+        multiply_chunk(w[2 * i], w[2 * i + 1], chunk_at(x + m * encode_rows * pitch + 64 * i), even[m], odd[m]);
 #pragma unroll
     for (int m = 0; m < groups; ++m) {
-      const unsigned char* x = s.x + (m * encode_rows + g) * pitch + 16 * q + half * half_chunks * 64;
-      float even[4] = {}, odd[4] = {};
-#pragma unroll
-      for (int i = 0; i < half_chunks; ++i) multiply_chunk(w[2 * i], w[2 * i + 1], chunk_at(x + 64 * i), even, odd);
       float all[4];
 #pragma unroll
-      for (int k = 0; k < 4; ++k) all[k] = even[k] + odd[k];
-      float here[2], there[2];
-      if (lines) {
-#pragma unroll
-        for (int k = 0; k < 2; ++k) here[k] = second ? all[2 + k] : all[k], there[k] = second ? all[k] : all[2 + k];
-      } else {
-#pragma unroll
-        for (int k = 0; k < 2; ++k) {
-          const float a0 = all[2 * k], a1 = all[2 * k + 1];
-          here[k] = second ? a1 : a0, there[k] = second ? a0 : a1;
-        }
-        if (swapped) {
-          const float x0 = here[0], x1 = there[0];
-          here[0] = here[1], here[1] = x0, there[0] = there[1], there[1] = x1;
-        }
-      }
-      y[m][0] = here[0], y[m][1] = here[1];
-      s.p.halves[m][warp][lane] = {there[0], there[1]};
+      for (int k = 0; k < 4; ++k) all[k] = even[m][k] + odd[m][k];
+      // Rows of both lines: 0 and 1 of the first one, 2 and 3 of the second one.
+      const float here[2] = {second ? (lines ? all[2] : all[1]) : all[0], second ? all[3] : lines ? all[1] : all[2]},
+                  there[2] = {second ? all[0] : (lines ? all[2] : all[1]), second ? (lines ? all[1] : all[2]) : all[3]};
+      const bool swap = swapped && !lines;
+      y[m][0] = swap ? here[1] : here[0], y[m][1] = swap ? here[0] : here[1];
+      s.p.halves[m][warp][lane] = swap ? make_float2(there[1], there[0]) : make_float2(there[0], there[1]);
     }
     group_sync<2>(2 + pair);
 #pragma unroll
@@ -182,52 +182,48 @@ template <int C, int F, int H, int T> struct encode_pipe {
   __device__ int row_of(int m) const { return encode_rows * m + 2 * q + half; }
   __device__ int first_line() const { return 16 * pair + 2 * g; }
 
-  /// Reads the warp's 32 lines of the next Count pieces of C lines to v. Of four neighbouring ones that a thread has, those with odd g have the second and the fourth first.
+  /// Reads the warp's 32 lines of the next Count pieces of C lines to v, in four groups of eight, so that of the products a thread has eight neighbouring columns, from 32 warp + 8 q on.
   template <int Count> __device__ void load_columns() {
 #pragma unroll
     for (int i = 0; i < Count; ++i) {
       const int n = piece + i;
       wait_for_piece(n);
-      const unsigned char* from = s.ring[n % slots] + (32 * warp + 4 * g) * 64 + 16 * q;
+      const unsigned char* from = s.ring[n % slots] + (32 * warp + g / 2 * 8 + g % 2) * 64 + 16 * q;
 #pragma unroll
-      for (int k = 0; k < 4; ++k) v[4 * i + k] = chunk_at(from + (k ^ (g & 1)) * 64);
+      for (int k = 0; k < 4; ++k) v[4 * i + k] = chunk_at(from + 2 * k * 64);
     }
     release(Count);
   }
-  /// Sends the thread's products of all rows of 32 Count elements with v to the blocks that own them.
+  /// Sends the thread's products of all rows of 32 Count elements with v to the blocks that own them, rounded: what passes between blocks is bound by bytes (bench/CUDA.md).
   template <int Count> __device__ void multiply_and_send(const unsigned char* x, int x_pitch) {
+    float y[groups][2][4] = {};
+    const unsigned char* rows = x + g * x_pitch + 16 * q;
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+      uint4 chunk[groups];
+#pragma unroll
+      for (int m = 0; m < groups; ++m) chunk[m] = chunk_at(rows + m * encode_rows * x_pitch + 64 * i);
+#pragma unroll
+      for (int part = 0; part < 2; ++part)
+#pragma unroll
+        for (int m = 0; m < groups; ++m)
+#pragma unroll
+          for (int k = 0; k < 2; ++k) multiply_half_chunk(v[4 * i + 2 * k], v[4 * i + 2 * k + 1], chunk[m], part, y[m][k]);
+    }
+    // Columns 32 warp + 8 q + 2 i and the next one of row g, of which the thread had lines g of two rows.
+    std::uint32_t two[groups][4];
+#pragma unroll
+    for (int m = 0; m < groups; ++m)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) two[m][i] = transposed_matrix(pair_bits<bf16>(y[m][i / 2][i % 2 * 2], y[m][i / 2][i % 2 * 2 + 1]));
+    constexpr int warps = encode_warps / 2;  // of half of the columns
 #pragma unroll
     for (int m = 0; m < groups; ++m) {
-      float y[2][4] = {};
-      const unsigned char* rows = x + (m * encode_rows + g) * x_pitch + 16 * q;
-#pragma unroll
-      for (int i = 0; i < Count; ++i) {
-        const uint4 chunk = chunk_at(rows + 64 * i);
-#pragma unroll
-        for (int k = 0; k < 2; ++k) multiply_chunk(v[4 * i + 2 * k], v[4 * i + 2 * k + 1], chunk, y[k], y[k]);
-      }
-      send_parts(m, y);
+      const int number = warp / warps * T + m * encode_rows + g;
+      const float4 eight{__uint_as_float(two[m][0]), __uint_as_float(two[m][1]), __uint_as_float(two[m][2]), __uint_as_float(two[m][3])};
+      send(reinterpret_cast<const float*>(s.parts[rank][number / R] + 32 * (warp % warps) + 8 * q), shared_address(&s.summed),
+           std::uint32_t(number % R), eight);
     }
-  }
-  /// Two threads with neighbouring g have eight columns of two rows, of which each sends one. Parts are rounded: what passes between blocks is bound by bytes (bench/CUDA.md).
-  __device__ void send_parts(int m, const float (&y)[2][4]) {
-    const bool odd = g % 2 != 0;
-    std::uint32_t own[2], other[2];
-#pragma unroll
-    for (int k = 0; k < 2; ++k) {
-      const std::uint32_t even_row = odd ? pair_bits<bf16>(y[k][2], y[k][0]) : pair_bits<bf16>(y[k][0], y[k][2]),
-                          odd_row = odd ? pair_bits<bf16>(y[k][3], y[k][1]) : pair_bits<bf16>(y[k][1], y[k][3]);
-      own[k] = odd ? odd_row : even_row;
-      other[k] = __shfl_xor_sync(all_lanes, odd ? even_row : odd_row, 4);
-    }
-    const int row = m * encode_rows + 2 * q + int(odd);
-    float4 eight;
-    eight.x = __uint_as_float(odd ? other[0] : own[0]), eight.y = __uint_as_float(odd ? other[1] : own[1]);
-    eight.z = __uint_as_float(odd ? own[0] : other[0]), eight.w = __uint_as_float(odd ? own[1] : other[1]);
-    constexpr int warps = encode_warps / 2;  // of half of the columns
-    const int number = warp / warps * T + row;
-    send(reinterpret_cast<const float*>(s.parts[rank][number / R] + 32 * (warp % warps) + g / 2 * 8), shared_address(&s.summed),
-         std::uint32_t(number % R), eight);
   }
   /// Waits for the rows of all blocks, if they are coming.
   __device__ void gather() {

@@ -36,7 +36,7 @@ constexpr int encode_bytes(int C, int F, int T) {
             hidden = T * encode_pitch(F / encode_ranks) + T / encode_rows * 256 * encode_warps;
   return encode_slots(T) * encode_piece_bytes(C) + T * encode_pitch(C) + encode_ranks * encode_own_halves(T) * C +
          (results > hidden ? results : hidden) + 2 * T * encode_head + T / encode_rows * encode_head_tile_bytes +
-         8 * encode_attending * T + 1536;
+         8 * encode_attending * T + 1792;
 }
 
 /// The weights of a layer: as boxes, and vectors of bf16.

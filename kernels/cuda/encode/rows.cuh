@@ -111,7 +111,7 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
     for (int k = 0; k < warps; ++k) squares = fmaf(64 * (of[k].x - mean), of[k].x - mean, squares);
     return {mean, rsqrtf(squares * (1.0f / C) + epsilon)};
   }
-  /// Normalises the warp's columns of a row, and sends them to all blocks: four threads have a chunk, which each of them sends to four blocks. Rows behind a layer are in a.x, too. A block
+  /// Normalises the warp's columns of a row, and sends them to all blocks: eight threads have all chunks of them, and send them to one block at a time. Rows behind a layer are in a.x, too. A block
   /// without a head may get a row behind attention before it has waited for the same row behind the MLP; the first was sent half a layer earlier by the same warp, so it has come,
   /// although nothing says so formally.
   __device__ void normalise_and_send(float2 x, float2 weight, float2 bias, float epsilon, bool behind_layer) {
@@ -119,21 +119,30 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
     const std::uint32_t two = pair_bits<bf16>(fmaf((x.x - by.x) * by.y, weight.x, bias.x), fmaf((x.y - by.x) * by.y, weight.y, bias.y));
     if (behind_layer && a.x != 0 && tensor_row() < a.N)
       *reinterpret_cast<std::uint32_t*>(pointer<std::uint16_t>(a.x) + std::int64_t(tensor_row()) * C + column()) = two;
+    const int chunk = lane % 8;
     float4 eight;
-    eight.x = __uint_as_float(__shfl_sync(all_lanes, two, lane / 4 * 4)), eight.y = __uint_as_float(__shfl_sync(all_lanes, two, lane / 4 * 4 + 1));
-    eight.z = __uint_as_float(__shfl_sync(all_lanes, two, lane / 4 * 4 + 2)), eight.w = __uint_as_float(__shfl_sync(all_lanes, two, lane / 4 * 4 + 3));
-    const auto* to = reinterpret_cast<const float*>(s.x + row() * base::pitch + 2 * (64 * part() + lane / 4 * 8));
+    eight.x = __uint_as_float(__shfl_sync(all_lanes, two, 4 * chunk)), eight.y = __uint_as_float(__shfl_sync(all_lanes, two, 4 * chunk + 1));
+    eight.z = __uint_as_float(__shfl_sync(all_lanes, two, 4 * chunk + 2)), eight.w = __uint_as_float(__shfl_sync(all_lanes, two, 4 * chunk + 3));
+    const auto* to = reinterpret_cast<const float*>(s.x + row() * base::pitch + 2 * (64 * part() + 8 * chunk));
 #pragma unroll
-    for (int i = 0; i < R / 4; ++i) send(to, shared_address(&s.gathered[base::gathers % 2]), std::uint32_t(lane % 4 + 4 * i), eight);
+    for (int i = 0; i < R / 4; ++i) send(to, shared_address(&s.gathered[base::gathers % 2]), std::uint32_t(lane / 8 + 4 * i), eight);
   }
+  /// What the thread adds to its columns and scales them with, two of bf16 each. They are read long before they are needed.
+  struct vectors {
+    std::uint32_t bias, weight, norm_bias;
+  };
+  __device__ vectors read_vectors(std::uint64_t bias, std::uint64_t weight, std::uint64_t norm_bias) const {
+    if (!has_half()) return {};
+    const auto two = [&](std::uint64_t at) { return pointer<const std::uint32_t>(at)[column() / 2]; };
+    return {two(bias), two(weight), two(norm_bias)};
+  }
+  __device__ static float2 numbers(std::uint32_t two) { return {low_value<bf16>(two), high_value<bf16>(two)}; }
   /// Adds up the parts of the block's halves of rows from `sources` blocks, the bias and the rows before, normalises the sums and sends them. Those behind attention are not stored: blocks
   /// without a head may not have read the rows of the launch before.
-  __device__ void add_and_normalise(int sources, bool behind_layer, std::uint64_t bias_at, std::uint64_t weight_at,
-                                    std::uint64_t norm_bias_at) {
+  __device__ void add_and_normalise(int sources, bool behind_layer, const vectors& v) {
     if (has_half()) {
-      const float2 bias = encode_two(bias_at, column()), weight = encode_two(weight_at, column()), norm_bias = encode_two(norm_bias_at, column());
       float2 x = encode_two(s.x + row() * base::pitch, column());
-      encode_add(x, bias);
+      encode_add(x, numbers(v.bias));
       wait_for_sent(shared_address(&s.summed), std::uint32_t(base::sums) & 1);
       float2 sum[2] = {};
 #pragma unroll
@@ -142,22 +151,39 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
       encode_add(sum[0], sum[1]);
       encode_add(x, sum[0]);
       if (t == 0) barrier_expect(shared_address(&s.summed), base::bytes_of_parts(base::sums % 2 == 0 ? R : H));
-      normalise_and_send(x, weight, norm_bias, a.epsilon, behind_layer);
+      normalise_and_send(x, numbers(v.weight), numbers(v.norm_bias), a.epsilon, behind_layer);
     }
     ++base::sums;
     base::coming = true;
   }
 
-  /// Where the texts of the cluster's rows begin and end, and the block's count, by the last warp.
+  /// Ids of the cluster's rows and where texts start, which may lie in the memory of the host: one block of a cluster reads them, since few reads are on their way to the host at a time, and
+  /// sends them to the others. Before that, the cluster meets.
+  __device__ void read_ids() {
+    const int chunks = (2 * T + a.texts + 1 + 3) / 4;
+    if (rank == 0) {
+      const int row = tile * T + lane;
+      if (warp < 2 && lane < T)
+        (warp == 0 ? s.words : s.places)[lane] = row < a.N ? pointer<const std::int32_t>(warp == 0 ? a.word_ids : a.place_ids)[row] : -1;
+      else if (warp >= 2 && t - 64 <= a.texts) s.starts[t - 64] = std::int32_t(start_of(a.starts, t - 64, a.N));
+      computing_sync();
+    } else if (t == 0) {
+      barrier_expect(shared_address(&s.asked), std::uint32_t(16 * chunks));
+    }
+    cluster_wait();
+    if (rank == 0) {
+      for (int i = t; i < chunks * (R - 1); i += 32 * encode_warps) {
+        const auto* chunk = reinterpret_cast<const float4*>(s.words) + i % chunks;
+        send(reinterpret_cast<const float*>(chunk), shared_address(&s.asked), std::uint32_t(1 + i / chunks), *chunk);
+      }
+      for (int b = t; a.kept_starts != 0 && tile == 0 && b <= a.texts; b += 32 * encode_warps) pointer<std::int32_t>(a.kept_starts)[b] = s.starts[b];
+    } else {
+      wait_for_sent(shared_address(&s.asked), 0);
+    }
+  }
+  /// Where the texts of the cluster's rows begin and end, by the last warp.
   __device__ void find_texts() {
     if (warp != encode_warps - 1) return;
-    if (a.counts != 0 && lane == 0) s.passed = *base::count();
-    const bool keeps = a.kept_starts != 0 && blockIdx.x == 0;
-    for (int b = lane; b <= a.texts; b += 32) {
-      s.starts[b] = std::int32_t(start_of(a.starts, b, a.N));
-      if (keeps) pointer<std::int32_t>(a.kept_starts)[b] = s.starts[b];
-    }
-    __syncwarp();
     const int r = lane % T, row = tile * T + r;
     int low = -1, high = a.texts;  // low begins at or before the row, high behind it
     while (high - low > 1) {
@@ -177,30 +203,35 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
     if (lane < T) s.first_key[r] = first, s.end_keys[r] = end;
     if (lane == 0) s.first_group = least / encode_rows, s.end_groups = most == 0 ? s.first_group : (most - 1) / encode_rows + 1;
   }
-  /// Looks up the block's rows in the tables and normalises them.
+  /// Looks up the block's halves of rows in the tables and normalises them.
   __device__ void embed() {
+    if (a.counts != 0 && t == 32 * (encode_warps - 1)) s.passed = *base::count();
+    float2 kind{0.0f, 0.0f}, weight = kind, bias = kind;
+    if (has_half())
+      kind = encode_two(a.kinds, column()), weight = encode_two(a.embedding_weight, column()), bias = encode_two(a.embedding_bias, column());
+    read_ids();
     find_texts();
-    float2 x{0.0f, 0.0f}, weight = x, bias = x;
     if (has_half()) {
-      const int row = tensor_row(), word = row < a.N ? pointer<const std::int32_t>(a.word_ids)[row] : -1,
-                place = row < a.N ? pointer<const std::int32_t>(a.place_ids)[row] : -1;
-      const float2 kind = encode_two(a.kinds, column());
-      weight = encode_two(a.embedding_weight, column()), bias = encode_two(a.embedding_bias, column());
-      x = kind;
-      if (row < a.N) {
-        x = encode_two_in_table<C>(a.words, word, a.word_count, column());
+      float2 x = kind;
+      if (tensor_row() < a.N) {
+        const float2 place = encode_two_in_table<C>(a.places, s.places[row()], a.place_count, column());
+        x = encode_two_in_table<C>(a.words, s.words[row()], a.word_count, column());
         encode_add(x, kind);
-        encode_add(x, encode_two_in_table<C>(a.places, place, a.place_count, column()));
+        encode_add(x, place);
       }
+      normalise_and_send(x, weight, bias, a.embedding_epsilon, true);
     }
-    cluster_wait();
-    if (has_half()) normalise_and_send(x, weight, bias, a.embedding_epsilon, true);
     base::coming = true;
     computing_sync();  // all warps see what the last one has found
   }
   /// Goes on where another launch has ended: behind a layer with all rows, or behind queries, keys and values with the block's halves of rows. Nobody waits for a block without a head before
   /// rows behind attention are sent to it, so it copies its own halves alone: a late copy of another one would take the place of the new row.
   __device__ void resume() {
+    if (warp == encode_warps - 1) {
+      if (a.counts != 0 && lane == 0) s.passed = *base::count();
+      for (int b = lane; b <= a.texts; b += 32) s.starts[b] = std::int32_t(start_of(a.starts, b, a.N));
+      __syncwarp();
+    }
     find_texts();
     constexpr int chunks = C / 8;
     const bool all = a.first % 2 == 0 && base::has_head();
@@ -221,20 +252,22 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
   }
   /// Attention of the block's head, and the rows behind it.
   __device__ void attend(int layer) {
-    const encode_vectors& v = a.vectors[layer - a.base];
+    const encode_vectors& of = a.vectors[layer - a.base];
+    const vectors v = read_vectors(of.projection_bias, of.norm_weight, of.norm_bias);
     base::gather();
     if (base::has_head()) {
       base::attend_head(layer);
       base::template multiply_and_send<1>(s.attended, 2 * encode_head);
     }
-    add_and_normalise(H, false, v.projection_bias, v.norm_weight, v.norm_bias);
+    add_and_normalise(H, false, v);
     prepare_mlp();  // warps without a row do so while the others wait for its parts
   }
   /// The MLP, and the rows behind it.
   __device__ void multiply_mlp(int layer) {
-    const encode_vectors& v = a.vectors[layer - a.base];
+    const encode_vectors& of = a.vectors[layer - a.base];
     const int column = base::first_line();
-    const std::uint32_t two = *pointer<const std::uint32_t>(v.up_bias + 2 * std::uint64_t(rank * base::hidden + column));
+    const std::uint32_t two = *pointer<const std::uint32_t>(of.up_bias + 2 * std::uint64_t(rank * base::hidden + column));
+    const vectors v = read_vectors(of.down_bias, of.last_norm_weight, of.last_norm_bias);
     base::gather();
     float y[groups][2];
     base::multiply_lines(y);
@@ -244,7 +277,7 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
           pair_bits<bf16>(encode_gelu(y[m][0] + low_value<bf16>(two)), encode_gelu(y[m][1] + high_value<bf16>(two)));
     computing_sync();
     base::template multiply_and_send<encode_group>(s.p.hidden, memory::hidden_pitch);
-    add_and_normalise(R, true, v.down_bias, v.last_norm_weight, v.last_norm_bias);
+    add_and_normalise(R, true, v);
   }
 
   /// The mean of each text's rows, or its first row, divided by its norm: a thread has a column. The first cluster that has rows of a text adds the sums of the others to its own, in their
@@ -252,7 +285,7 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
   __device__ void finish(int layer) {
     for (int b = rank; a.y != 0 && b < a.texts; b += R) {
       const int first = s.starts[b], last = s.starts[b + 1], count = last <= first ? 0 : a.first_row != 0 ? 1 : last - first,
-                end = first + count, here = tile * T;
+                end = count == 0 ? 0 : first + count, here = tile * T;
       const bool begins = count == 0 ? tile == 0 : first / T == tile;
       if (!begins && (first > here || end <= here)) continue;
       float y = 0.0f;
