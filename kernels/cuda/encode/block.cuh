@@ -56,7 +56,7 @@ template <int C, int F, int H, int T> struct encode_pipe {
   static constexpr int R = encode_ranks, slots = memory::slots, own = memory::own, groups = memory::groups, pitch = memory::pitch,
                        hidden = F / R, piece_bytes = encode_piece_bytes(C), half_chunks = C / 64;
   static_assert(C == 32 * encode_warps && C / H == encode_head && H <= R && hidden == encode_group * encode_lines && T % encode_rows == 0);
-  static_assert(slots >= 5 && slots <= 7, "see release()");
+  static_assert(slots == 6 || slots == 7, "see release()");
   static_assert(encode_group * encode_lines == 8 * encode_warps && own * encode_half_warps <= encode_warps && C == 128 * encode_half_warps);
   const encode_arguments& a;
   memory& s;
@@ -138,9 +138,7 @@ template <int C, int F, int H, int T> struct encode_pipe {
   /// Reads the warp's weights of the next 96 lines to w: 16 lines, half of their elements.
   __device__ void load_lines() {
     const int n = piece + pair / 2;
-    if constexpr (slots < 2 * encode_group)  // load_columns() may follow, whose last piece takes the place of the first one here
-      for (int i = 0; i < encode_group; ++i) wait_for_piece(piece + i);
-    else wait_for_piece(n);
+    wait_for_piece(n);
     const unsigned char* from = s.ring[n % slots] + pair % 2 * 16 * 64 + 16 * q + half * half_chunks * encode_lines * 64;
 #pragma unroll
     for (int i = 0; i < half_chunks; ++i)

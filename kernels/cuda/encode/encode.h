@@ -19,7 +19,7 @@ inline constexpr int encode_registers = 160, encode_other_registers = 32;
 inline constexpr int encode_lines = 32, encode_group = 3;
 constexpr int encode_piece_bytes(int C) { return 2 * encode_lines * C; }
 /// Pieces of weights in shared memory, where a cluster has T rows.
-constexpr int encode_slots(int T) { return T == 16 ? 7 : T == 24 ? 6 : 5; }
+constexpr int encode_slots(int T) { return T == 16 ? 7 : 6; }
 /// Bytes between rows of K elements in shared memory: an odd number of 64 bytes, so that eight threads that read 64 bytes of two rows meet no conflict.
 constexpr int encode_pitch(int K) { return 2 * K % 128 == 64 ? 2 * K : 2 * K + 64; }
 /// Halves of rows that a block of a cluster of T rows owns.

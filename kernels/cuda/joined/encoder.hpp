@@ -1,5 +1,5 @@
 #pragma once
-/// A small encoder of few rows in bf16 as launches of native/encode_hopper.cu: a cluster of blocks has 16, 24 or 32 rows and goes through all layers. Sums are in another order than those of
+/// A small encoder of few rows in bf16 as launches of native/encode_hopper.cu: a cluster of blocks has 16 or 24 rows and goes through all layers. Sums are in another order than those of
 /// separate launches, and rows before a norm are not rounded, so results differ from theirs in roundings.
 #include <array>
 #include <cstddef>
@@ -71,11 +71,7 @@ class small_encoder {
     const std::string_view variant = device_.switches.variant;
     if (variant.starts_with("encode_16")) return 16;
     if (variant.starts_with("encode_24")) return 24;
-    if (variant.starts_with("encode_32")) return 32;
-    return steps_.N <= 16 || (steps_.N > 32 && steps_.N <= 112) ? 16 : steps_.N <= 32 ? 32 : 24;
-  }
-  static constexpr std::string_view function_of(int rows) {
-    return rows == 16 ? "encode_384_16" : rows == 24 ? "encode_384_24" : "encode_384_32";
+    return steps_.N <= 112 ? 16 : 24;
   }
   std::string_view refusal() const {
     const encoder_steps& s = steps_;
@@ -207,7 +203,7 @@ class small_encoder {
     d.step = d.also.back();
     d.also.pop_back();
     d.code = &fatbins::encode_hopper;
-    d.function = function_of(rows());
+    d.function = rows() == 16 ? "encode_384_16" : "encode_384_24";
     d.arguments.resize(sizeof a);
     std::memcpy(d.arguments.data(), &a, sizeof a);
     static_assert(sizeof a <= dispatch::argument_limit);

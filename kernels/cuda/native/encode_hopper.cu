@@ -1,6 +1,6 @@
 // architectures: 90a
 //
-// All layers of a small post-norm encoder on few rows. Bound by latency, and by the bytes that blocks of a cluster send each other: a cluster has 16, 24 or 32 rows, and its blocks divide
+// All layers of a small post-norm encoder on few rows. Bound by latency, and by the bytes that blocks of a cluster send each other: a cluster has 16 or 24 rows, and its blocks divide
 // the heads and the hidden values of the MLP, so that a layer has four exchanges, through shared memory: the parts of a product's rows go to the block that owns the row, which adds them
 // up in their order, normalises the row and sends it to all. Weights come as boxes, which one warp asks for as soon as there is room. Clusters pass keys and values to each other through global
 // memory: as words with tags, where all of them run at the same time, or from launch to launch. Weights copied by warps of their own were slower on an H200 (bench/CUDA.md).
@@ -47,9 +47,6 @@ extern "C" __global__ void __launch_bounds__(encode_threads, 1) encode_384_16(co
 }
 extern "C" __global__ void __launch_bounds__(encode_threads, 1) encode_384_24(const __grid_constant__ encode_arguments a) {
   encode<384, 1536, 12, 24>(a);
-}
-extern "C" __global__ void __launch_bounds__(encode_threads, 1) encode_384_32(const __grid_constant__ encode_arguments a) {
-  encode<384, 1536, 12, 32>(a);
 }
 // Pools rows of clusters that do not run at the same time: a block for each text.
 extern "C" __global__ void __launch_bounds__(32 * encode_warps) encode_pool_384(const __grid_constant__ encode_arguments a) {
