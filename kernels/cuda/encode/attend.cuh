@@ -48,7 +48,8 @@ template <int C, int F, int H, int T> struct encode_heads : encode_pipe<C, F, H,
     float y[groups][2];
     base::multiply_lines(y, kind == 2);
     const int of = (half ^ g) & 1;  // of two lines of values, the thread has this one
-    const float first = kind == 2 && of != 0 ? high_value<bf16>(two) : low_value<bf16>(two), second = kind == 2 ? first : high_value<bf16>(two);
+    const float first = kind == 2 && of != 0 ? high_value<bf16>(two) : low_value<bf16>(two),
+                second = kind == 2 ? first : high_value<bf16>(two);
     const std::uint32_t tag = tag_of(layer);
     // Of a key 2 q + half, elements `line` and the next one; or of values an element of two rows.
     const int to_key = keys_at * kind + (2 * q + half) * 2 * D + 2 * line, to_value = values_at + (line / 2 * 4 + q) * 8 + of * 4,

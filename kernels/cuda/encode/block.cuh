@@ -12,7 +12,7 @@ template <int C, int F, int T> struct encode_memory {
   static constexpr int R = encode_ranks, own = encode_own_halves(T), groups = T / encode_rows, pitch = encode_pitch(C),
                        hidden_pitch = encode_pitch(F / R), slots = encode_slots(T), most_bytes = encode_bytes(C, F, T);
   alignas(128) unsigned char ring[slots][encode_piece_bytes(C)];
-  alignas(128) unsigned char x[T * pitch];     // all rows of the cluster
+  alignas(128) unsigned char x[T * pitch];         // all rows of the cluster
   alignas(16) std::uint16_t parts[R][own][C / 2];  // of the block's halves of rows, from each block
   struct products {
     alignas(16) unsigned char hidden[T * hidden_pitch];  // the block's hidden values
@@ -24,8 +24,11 @@ template <int C, int F, int T> struct encode_memory {
   };
   alignas(16) unsigned char attended[2 * T * encode_head];  // of the block's head
   alignas(16) unsigned char heads[groups][encode_head_tile_bytes];
-  float2 tops[encode_attending][T];            // maximum of scores in units of log2, and sum of their powers of two
-  float2 moments[2][own][2 * encode_half_warps];  // of a row, by turns: the mean of a warp's columns, and the sum of the squares of their distances to it
+  float2 tops[encode_attending][T];  // maximum of scores in units of log2, and sum of their powers of two
+  float2
+      moments[2][own]
+             [2 *
+              encode_half_warps];  // of a row, by turns: the mean of a warp's columns, and the sum of the squares of their distances to it
   double squares[encode_warps];
   alignas(16) std::int32_t words[T];  // of the cluster's rows: what the first block reads and sends to the others, to the end of `starts`
   std::int32_t places[T], starts[encode_most_texts + 4];
@@ -44,7 +47,8 @@ __device__ inline void multiply_chunk(const uint4& low, const uint4& high, const
 }
 /// The same over the first or last two of the thread's four pairs of elements, so 16 elements of 32.
 __device__ inline void multiply_half_chunk(const uint4& low, const uint4& high, const uint4& row, int part, float (&sum)[4]) {
-  const std::uint32_t x[4] = {part == 0 ? low.x : low.z, part == 0 ? high.x : high.z, part == 0 ? low.y : low.w, part == 0 ? high.y : high.w},
+  const std::uint32_t x[4] = {part == 0 ? low.x : low.z, part == 0 ? high.x : high.z, part == 0 ? low.y : low.w,
+                              part == 0 ? high.y : high.w},
                       v[2] = {part == 0 ? row.x : row.z, part == 0 ? row.y : row.w};
   mma_16x8x16_bf16(sum, x, v);
 }
@@ -163,7 +167,9 @@ template <int C, int F, int H, int T> struct encode_pipe {
 #pragma unroll
       for (int k = 0; k < 4; ++k) all[k] = even[m][k] + odd[m][k];
       // Rows of both lines: 0 and 1 of the first one, 2 and 3 of the second one.
-      const float here[2] = {second ? (lines ? all[2] : all[1]) : all[0], second ? all[3] : lines ? all[1] : all[2]},
+      const float here[2] = {second ? (lines ? all[2] : all[1]) : all[0], second  ? all[3]
+                                                                          : lines ? all[1]
+                                                                                  : all[2]},
                   there[2] = {second ? all[0] : (lines ? all[2] : all[1]), second ? (lines ? all[1] : all[2]) : all[3]};
       const bool swap = swapped && !lines;
       y[m][0] = swap ? here[1] : here[0], y[m][1] = swap ? here[0] : here[1];

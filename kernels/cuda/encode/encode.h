@@ -35,8 +35,8 @@ constexpr int encode_bytes(int C, int F, int T) {
   const int results = 4 * encode_attending * T * encode_result_pitch,
             hidden = T * encode_pitch(F / encode_ranks) + T / encode_rows * 256 * encode_warps;
   return encode_slots(T) * encode_piece_bytes(C) + T * encode_pitch(C) + encode_ranks * encode_own_halves(T) * C +
-         (results > hidden ? results : hidden) + 2 * T * encode_head + T / encode_rows * encode_head_tile_bytes +
-         8 * encode_attending * T + 1792;
+         (results > hidden ? results : hidden) + 2 * T * encode_head + T / encode_rows * encode_head_tile_bytes + 8 * encode_attending * T +
+         1792;
 }
 
 /// The weights of a layer: as boxes, and vectors of bf16.
@@ -58,12 +58,16 @@ struct encode_arguments {
   std::uint64_t starts;                            // (texts + 1) i32
   std::uint64_t kept_starts;                       // where the first launch copies `starts` for later ones; 0: there are none
   std::uint64_t x;                                 // (N, C) bf16: rows behind each layer; 0: not stored
-  std::uint64_t heads;   // (encode_most_layers, groups of 8 rows, H, head tile) bf16: what clusters pass to each other from launch to launch, of layer l at l % encode_most_layers
-  std::uint64_t keys;    // (encode_most_layers, groups of 8 rows, H, key tile): the same as words with tags, where clusters of a launch wait for each other
-  std::uint64_t counts;  // (clusters, ranks) u32: layers that a block has done with so many clusters, from which tags follow; 0: clusters wait from launch to launch
-  std::uint64_t sums;    // (texts, clusters, C): words with tags, the sums of a text's rows in each cluster but the first one that has any
-  std::uint64_t y, y_host;  // (texts, C) bf16: the means of the rows of texts; 0: not computed. The second is in the host's memory; 0: nowhere
-  double least_norm;                                                          // what y is divided by at least
+  std::uint64_t
+      heads;  // (encode_most_layers, groups of 8 rows, H, head tile) bf16: what clusters pass to each other from launch to launch, of layer l at l % encode_most_layers
+  std::uint64_t
+      keys;  // (encode_most_layers, groups of 8 rows, H, key tile): the same as words with tags, where clusters of a launch wait for each other
+  std::uint64_t
+      counts;  // (clusters, ranks) u32: layers that a block has done with so many clusters, from which tags follow; 0: clusters wait from launch to launch
+  std::uint64_t sums;  // (texts, clusters, C): words with tags, the sums of a text's rows in each cluster but the first one that has any
+  std::uint64_t y,
+      y_host;         // (texts, C) bf16: the means of the rows of texts; 0: not computed. The second is in the host's memory; 0: nowhere
+  double least_norm;  // what y is divided by at least
   std::int32_t word_count, place_count, N, texts, tiles, first, end, stages;  // tiles: clusters; stages: of all layers
   std::int32_t base, rows;                                                    // the layer that is first in `layers`; rows of a cluster
   std::int32_t first_row;                                                     // takes the first row of each text in place of the mean

@@ -49,7 +49,9 @@ template <int C> __device__ inline void pool_text(const encode_arguments& a) {
   __shared__ double squares[encode_warps];
   const int T = a.rows;
   const int b = int(blockIdx.x), t = int(threadIdx.x), first = int(start_of(a.starts, b, a.N)), last = int(start_of(a.starts, b + 1, a.N)),
-            count = last <= first ? 0 : a.first_row != 0 ? 1 : last - first;
+            count = last <= first      ? 0
+                    : a.first_row != 0 ? 1
+                                       : last - first;
   float y = 0.0f, sum = 0.0f;
   for (int n = first; n < first + count; ++n) {
     sum += bf16_value(pointer<const std::uint16_t>(a.x)[std::int64_t(n) * C + t]);
@@ -121,8 +123,10 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
       *reinterpret_cast<std::uint32_t*>(pointer<std::uint16_t>(a.x) + std::int64_t(tensor_row()) * C + column()) = two;
     const int chunk = lane % 8;
     float4 eight;
-    eight.x = __uint_as_float(__shfl_sync(all_lanes, two, 4 * chunk)), eight.y = __uint_as_float(__shfl_sync(all_lanes, two, 4 * chunk + 1));
-    eight.z = __uint_as_float(__shfl_sync(all_lanes, two, 4 * chunk + 2)), eight.w = __uint_as_float(__shfl_sync(all_lanes, two, 4 * chunk + 3));
+    eight.x = __uint_as_float(__shfl_sync(all_lanes, two, 4 * chunk)),
+    eight.y = __uint_as_float(__shfl_sync(all_lanes, two, 4 * chunk + 1));
+    eight.z = __uint_as_float(__shfl_sync(all_lanes, two, 4 * chunk + 2)),
+    eight.w = __uint_as_float(__shfl_sync(all_lanes, two, 4 * chunk + 3));
     const auto* to = reinterpret_cast<const float*>(s.x + row() * base::pitch + 2 * (64 * part() + 8 * chunk));
 #pragma unroll
     for (int i = 0; i < R / 4; ++i) send(to, shared_address(&s.gathered[base::gathers % 2]), std::uint32_t(lane / 8 + 4 * i), eight);
@@ -176,7 +180,8 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
         const auto* chunk = reinterpret_cast<const float4*>(s.words) + i % chunks;
         send(reinterpret_cast<const float*>(chunk), shared_address(&s.asked), std::uint32_t(1 + i / chunks), *chunk);
       }
-      for (int b = t; a.kept_starts != 0 && tile == 0 && b <= a.texts; b += 32 * encode_warps) pointer<std::int32_t>(a.kept_starts)[b] = s.starts[b];
+      for (int b = t; a.kept_starts != 0 && tile == 0 && b <= a.texts; b += 32 * encode_warps)
+        pointer<std::int32_t>(a.kept_starts)[b] = s.starts[b];
     } else {
       wait_for_sent(shared_address(&s.asked), 0);
     }
@@ -208,7 +213,8 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
     if (a.counts != 0 && t == 32 * (encode_warps - 1)) s.passed = *base::count();
     float2 kind{0.0f, 0.0f}, weight = kind, bias = kind;
     if (has_half())
-      kind = encode_two(a.kinds, column()), weight = encode_two(a.embedding_weight, column()), bias = encode_two(a.embedding_bias, column());
+      kind = encode_two(a.kinds, column()), weight = encode_two(a.embedding_weight, column()),
+      bias = encode_two(a.embedding_bias, column());
     read_ids();
     find_texts();
     if (has_half()) {
@@ -284,7 +290,10 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
   /// order. It waits for clusters behind it alone, so somebody always goes on.
   __device__ void finish(int layer) {
     for (int b = rank; a.y != 0 && b < a.texts; b += R) {
-      const int first = s.starts[b], last = s.starts[b + 1], count = last <= first ? 0 : a.first_row != 0 ? 1 : last - first,
+      const int first = s.starts[b], last = s.starts[b + 1],
+                count = last <= first      ? 0
+                        : a.first_row != 0 ? 1
+                                           : last - first,
                 end = count == 0 ? 0 : first + count, here = tile * T;
       const bool begins = count == 0 ? tile == 0 : first / T == tile;
       if (!begins && (first > here || end <= here)) continue;

@@ -139,10 +139,10 @@ class small_encoder {
     return a;
   }
   /// The counts of launches of so many clusters, which all of them count on alike.
-  range counts(std::uint64_t scratch) const {
-    return {scratch + std::uint64_t(zeros_at + (clusters() - 1) * counts_bytes), counts_bytes};
+  range counts(std::uint64_t scratch) const { return {scratch + std::uint64_t(zeros_at + (clusters() - 1) * counts_bytes), counts_bytes}; }
+  std::int32_t last_step() const {
+    return std::int32_t(encoder_steps::steps_before + steps_.layers.size() * encoder_steps::steps_of_layer);
   }
-  std::int32_t last_step() const { return std::int32_t(encoder_steps::steps_before + steps_.layers.size() * encoder_steps::steps_of_layer); }
   dispatch launch(std::uint64_t scratch, int first, int end, bool together) const {
     const encoder_steps& s = steps_;
     gpu::encode_arguments a = arguments(scratch, first, end, together);
@@ -194,7 +194,8 @@ class small_encoder {
     if (a.x != 0) d.writes.push_back(x);
     if (a.heads != 0) d.reads.push_back(passed), d.writes.push_back(passed);
     if (together)
-      for (const range& r : {counts(scratch), range(a.keys, keys_bytes), range(a.sums, sums_bytes)}) d.reads.push_back(r), d.writes.push_back(r);
+      for (const range& r : {counts(scratch), range(a.keys, keys_bytes), range(a.sums, sums_bytes)})
+        d.reads.push_back(r), d.writes.push_back(r);
     if (a.y != 0) {
       d.writes.emplace_back(s.y);
       d.host.output = offsetof(gpu::encode_arguments, y_host);

@@ -233,8 +233,7 @@ struct plan_recorder {
       if (!m) return false;
       const auto here = device->current();
       const std::uint64_t zeros = m->address() + std::uint64_t(small_encoder::zeros_at);
-      if (device->f()->fill_words(zeros, 0, std::size_t(small_encoder::zeros_bytes / 4), device->stream()) != status::success)
-        return false;
+      if (device->f()->fill_words(zeros, 0, std::size_t(small_encoder::zeros_bytes / 4), device->stream()) != status::success) return false;
       encoder_ = *std::move(m);
     }
     const auto joined = [&](bool together) {
