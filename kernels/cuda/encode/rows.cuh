@@ -251,11 +251,6 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
     computing_sync();
   }
 
-  /// Reads weights of the MLP.
-  __device__ void prepare_mlp() {
-    base::load_lines();
-    base::template load_columns<encode_group>();
-  }
   /// Attention of the block's head, and the rows behind it.
   __device__ void attend(int layer) {
     const encode_vectors& of = a.vectors[layer - a.base];
@@ -265,11 +260,12 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
       base::attend_head(layer);
       base::template multiply_and_send<1>(s.attended, 2 * encode_head);
     }
+    base::load_lines();  // while parts are on their way
     add_and_normalise(H, false, v);
-    prepare_mlp();  // warps without a row do so while the others wait for its parts
+    base::template load_columns<encode_group>();  // while rows are on their way
   }
   /// The MLP, and the rows behind it.
-  __device__ void multiply_mlp(int layer) {
+  __device__ void multiply_mlp(int layer, bool last) {
     const encode_vectors& of = a.vectors[layer - a.base];
     const int column = base::first_line();
     const std::uint32_t two = *pointer<const std::uint32_t>(of.up_bias + 2 * std::uint64_t(rank * base::hidden + column));
@@ -283,6 +279,7 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
           pair_bits<bf16>(encode_gelu(y[m][0] + low_value<bf16>(two)), encode_gelu(y[m][1] + high_value<bf16>(two)));
     computing_sync();
     base::template multiply_and_send<encode_group>(s.p.hidden, memory::hidden_pitch);
+    if (!last) base::prepare_qkv();
     add_and_normalise(R, true, v);
   }
 

@@ -25,16 +25,15 @@ template <int C, int F, int H, int T> __device__ inline void encode(const encode
   wait_for_dependencies();
   if (a.first == 0) b.embed();
   else b.resume();
+  if (a.first % 2 == 0) b.prepare_qkv();
   for (int layer = a.first / 2;; ++layer) {
     b.keep_place();
-    if (2 * layer >= a.first) {
-      b.prepare_qkv();
-      b.multiply_qkv(layer);
-    }
+    if (2 * layer >= a.first) b.multiply_qkv(layer);
     if (2 * layer + 1 >= a.end) break;
     b.attend(layer);
-    b.multiply_mlp(layer);
-    if (2 * layer + 2 >= a.end) break;
+    const bool last = 2 * layer + 2 >= a.end;
+    b.multiply_mlp(layer, last);
+    if (last) break;
   }
   b.gather();  // no block of the cluster ends before the others have sent it their rows
   if (a.end == a.stages) b.finish(a.stages / 2 - 1);
