@@ -251,10 +251,12 @@ template <int C, int F, int H, int T> struct encode_block : encode_heads<C, F, H
     computing_sync();
   }
 
-  /// Attention of the block's head, and the rows behind it.
-  __device__ void attend(int layer) {
+  __device__ vectors vectors_behind_attention(int layer) const {
     const encode_vectors& of = a.vectors[layer - a.base];
-    const vectors v = read_vectors(of.projection_bias, of.norm_weight, of.norm_bias);
+    return read_vectors(of.projection_bias, of.norm_weight, of.norm_bias);
+  }
+  /// Attention of the block's head, and the rows behind it.
+  __device__ void attend(int layer, const vectors& v) {
     base::gather();
     if (base::has_head()) {
       base::attend_head(layer);

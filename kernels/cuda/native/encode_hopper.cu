@@ -28,9 +28,10 @@ template <int C, int F, int H, int T> __device__ inline void encode(const encode
   if (a.first % 2 == 0) b.prepare_qkv();
   for (int layer = a.first / 2;; ++layer) {
     b.keep_place();
+    const auto vectors = b.vectors_behind_attention(layer);
     if (2 * layer >= a.first) b.multiply_qkv(layer);
     if (2 * layer + 1 >= a.end) break;
-    b.attend(layer);
+    b.attend(layer, vectors);
     const bool last = 2 * layer + 2 >= a.end;
     b.multiply_mlp(layer, last);
     if (last) break;
