@@ -83,10 +83,6 @@ __device__ inline std::uint64_t load_word(std::uint64_t at) {
   asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];\n" : "=l"(word) : "l"(at) : "memory");
   return word;
 }
-/// Two words that lie beside each other, each of which is read as a whole.
-__device__ inline void load_words(std::uint64_t at, std::uint64_t (&word)[2]) {
-  asm volatile("ld.relaxed.gpu.global.v2.b64 {%0,%1}, [%2];\n" : "=l"(word[0]), "=l"(word[1]) : "l"(at) : "memory");
-}
 /// Two numbers whose last bits are `mark`. They need not be written together.
 __device__ inline void store_marked(std::uint64_t at, float x, float y, std::uint32_t mark) {
   const std::uint32_t u = (__float_as_uint(x) & ~1u) | mark, v = (__float_as_uint(y) & ~1u) | mark;

@@ -31,12 +31,6 @@ __device__ inline void load_matrix_x4_transposed(std::uint32_t (&r)[4], const vo
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                : "r"(shared_address(row)));
 }
-/// The transpose of an 8x8 matrix of 16-bit elements, of which a thread holds (lane / 4, 2 (lane % 4)) and the next one, before and after.
-__device__ inline std::uint32_t transposed_matrix(std::uint32_t two) {
-  std::uint32_t r;
-  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;\n" : "=r"(r) : "r"(two));
-  return r;
-}
 
 /// Loads 16 bytes, aligned to 16, from global memory here: the compiler does not move the load towards the first use of its result.
 __device__ inline float4 load_here(const float4* p) {

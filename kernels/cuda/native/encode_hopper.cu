@@ -1,9 +1,10 @@
 // architectures: 90a
 //
 // All layers of a small post-norm encoder on few rows. Bound by latency, and by the bytes that blocks of a cluster send each other: a cluster has 16 or 24 rows, and its blocks divide
-// the heads and the hidden values of the MLP, so that a layer has four exchanges, through shared memory: the parts of a product's rows go to the block that owns the row, which adds them
-// up in their order, normalises the row and sends it to all. Weights come as boxes, which one warp asks for as soon as there is room. Clusters pass keys and values to each other through global
-// memory: as words with tags, where all of them run at the same time, or from launch to launch. Weights copied by warps of their own were slower on an H200 (bench/CUDA.md).
+// the heads and the hidden values of the MLP, so that a layer has four exchanges, through shared memory: the parts of a product's rows go to the blocks that own halves of the rows, which add
+// them up in their order, normalise them and send them to all. Weights come as boxes, which one warp asks for as soon as there is room. Clusters pass keys and values to each other through
+// global memory: as words with tags, where all of them run at the same time, or from launch to launch. Weights copied by warps of their own were slower on an H200, as were clusters of 32 rows
+// (bench/CUDA.md).
 #include "encode/rows.cuh"
 
 namespace isotope::cuda::gpu {
