@@ -327,7 +327,7 @@ TEST(cuda_encoder, gives_the_vectors_of_separate_launches) {
                             {small, 16, {0, 16}},
                             {small, 16, {0, 5, 5, 12}, true},
                             {small, 16, {3, 9, 14}},
-                            {small, 17, {0, 17}, true},
+                            {small, 17, {0, 17}},
                             {small, 32, {0, 9, 31}},
                             {deep, 30, {0, 11, 30}},
                             {small, 64, {0, 30, 64}},
