@@ -137,6 +137,9 @@ template <VariantTimer T> class tuner {
   static constexpr double most_predicted = 3;     // times the least predicted time: slower variants are not timed
   static constexpr double window_seconds = 2e-4;  // of one measurement
   static constexpr int rounds = 7, most_runs = 50;
+  static constexpr bool shared = requires { requires T::shared; };  // the device runs other programs meanwhile
+  static constexpr double most_beside_others = 0.02;                // seconds of rounds beyond those of other devices
+  static constexpr int most_rounds = 40;
 
  private:
   using area = operand_places::area;
@@ -317,8 +320,9 @@ template <VariantTimer T> class tuner {
       if (n == 0) want = got->results;
       v.agrees = agree(parts, want, got->results);
       if (!v.agrees) cache_.say("'" + v.name + "' is not used: its results are not those of '" + c.estimated + "' for " + c.signature);
-      constexpr double much = 1.5, is_short = 1e-3;
-      for (int again = 0; again < 2 && v.agrees && n > 0 && got->seconds > much * least && got->seconds < is_short; ++again) {
+      constexpr double much = 1.5, is_short = shared ? 1e-2 : 1e-3;
+      for (int again = 0; again < (shared ? 4 : 2) && v.agrees && n > 0 && got->seconds > much * least && got->seconds < is_short;
+           ++again) {
         auto t = timer_.seconds(*once);  // a single run of a short kernel is not precise
         if (!t) return t.error();
         got->seconds = std::min(got->seconds, *t);
@@ -343,6 +347,7 @@ template <VariantTimer T> class tuner {
   /// take longer than the fastest leave early: a fifth in the first rounds, a tenth once there are three times of each, a twentieth once
   /// there are five. The last one needs no more rounds.
   result<void> time(std::vector<timed_variant>& all, std::vector<typename T::run>& several) {
+    if constexpr (shared) return time_beside_others(all, several);
     std::vector<std::vector<double>> times(all.size());
     for (int round = 1; round <= rounds; ++round) {
       double least = 0;
@@ -359,6 +364,28 @@ template <VariantTimer T> class tuner {
       int left = 0;
       for (auto& v : all) {
         if (v.seconds > much * least) v.seconds = -1;
+        left += v.seconds > 0 ? 1 : 0;
+      }
+      if (left == 1) break;
+    }
+    return {};
+  }
+  /// Sets the times of variants to the least of rounds in each of which all run one after the other, since other programs only make a run longer: at least as many
+  /// rounds, and short ones for `most_beside_others` seconds. Those that are a fifth slower leave once there are three times of each.
+  result<void> time_beside_others(std::vector<timed_variant>& all, std::vector<typename T::run>& several) {
+    const double end = monotonic_seconds() + most_beside_others;
+    for (int round = 1; round <= rounds || (round <= most_rounds && monotonic_seconds() < end); ++round) {
+      double least = 0;
+      for (std::size_t k = 0; k < all.size(); ++k) {
+        if (all[k].seconds < 0) continue;
+        auto t = timer_.seconds(several[k]);
+        if (!t) return t.error();
+        all[k].seconds = all[k].seconds == 0 ? *t : std::min(all[k].seconds, *t);
+        if (least == 0 || all[k].seconds < least) least = all[k].seconds;
+      }
+      int left = 0;
+      for (auto& v : all) {
+        if (round >= 3 && v.seconds > 1.2 * least) v.seconds = -1;
         left += v.seconds > 0 ? 1 : 0;
       }
       if (left == 1) break;
