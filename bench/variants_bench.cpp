@@ -13,6 +13,7 @@
 #include <isotope/selected.hpp>
 
 #include "measure.hpp"
+#include "rounds.hpp"
 #include "variant_problems.hpp"
 
 #include <algorithm>
@@ -29,6 +30,7 @@ namespace {
 namespace iso = isotope;
 using target = iso::selected;
 using options = typename target::backend::options;
+constexpr bool on_host = iso::device<target>::on_host;
 using bench::attention_step, bench::cached_step, bench::product;
 
 /// What is measured: `model` with the sizes, and, of a gradient, the row of the forward step alone.
@@ -78,7 +80,26 @@ iso::result<contender> load(const iso::device<target>& device, const problem& p)
 }
 /// Times all in turn, so that a clock that changes and other work change it for all: a warm-up, then at least five rounds, and more for `span` seconds each, or
 /// `more` times as many. Before a short measurement the plan runs untimed, since another one has left its clock and its caches; each round begins with another plan.
+/// On a processor a measurement takes 0.5 ms, or one run, since other programs come at any time: the least of many short ones says more than few long ones.
 iso::result<void> time(const std::vector<contender*>& all, double span, int more = 1) {
+  if constexpr (on_host) {
+    double longest = 0;
+    for (contender* c : all) {
+      auto first = timed(*c, 1);
+      if (first && *first < span) first = timed(*c, 1);
+      if (!first) return first.error();
+      c->times = std::clamp(int(0.0005 / std::max(*first, 1e-7)), 1, 64), longest = std::max(longest, *first);
+    }
+    const int rounds = longest > 0.5 ? 2 : longest > 0.1 ? 4 : 9;
+    auto t = bench::interleaved(all.size(), rounds, 2 * span * more * double(all.size()), [&](std::size_t k) -> iso::result<double> {
+      if (all[k]->times > 1)
+        if (auto before = timed(*all[k], 1); !before) return before.error();
+      return timed(*all[k], all[k]->times);
+    });
+    if (!t) return t.error();
+    for (std::size_t k = 0; k < all.size(); ++k) all[k]->seconds = std::move((*t)[k]);
+    return {};
+  }
   for (contender* c : all) {
     auto first = timed(*c, 1);
     if (first && *first < span) first = timed(*c, 1);  // the first run of a plan also makes what later ones find
@@ -86,7 +107,7 @@ iso::result<void> time(const std::vector<contender*>& all, double span, int more
     c->times = std::clamp(int(0.2 * span / std::max(*first, 1e-7)), 1, 32);
     c->seconds.clear();
   }
-  constexpr double warm = iso::device<target>::on_host ? 0.02 : 0.2;  // with 0.02 s, the same product took up to 3.7 times as long on a GPU
+  constexpr double warm = 0.2;  // with 0.02 s, the same product took up to 3.7 times as long
   for (int part = 0; part < 2; ++part) {
     const double end = bench::seconds() + (part == 0 ? warm : 2 * span * more * double(all.size()));
     for (std::size_t round = 0; bench::seconds() < end || (part == 1 && round < 5 * std::size_t(more)); ++round)
@@ -174,7 +195,8 @@ struct row {
   problem of;
   double usual = 0, forward = 0, loading = 0;  // seconds of a run as the library chooses, of the forward step of a gradient, and of loading
   std::vector<variants> choices = {};
-  std::map<std::string, double> seconds = {};  // by variant
+  std::map<std::string, double> seconds = {};              // by variant
+  std::map<std::string, std::vector<double>> rounds = {};  // of a processor, by variant
 };
 /// Whether a row has this variant, and it fits.
 bool has(const variants& choice, const std::string& name) {
@@ -233,7 +255,10 @@ int main(int argc, char** argv) {
   } else {
     if (gpt2)
       for (const auto& p : bench::products_of_gpt2(rows)) all.push_back({.of = {p}});
-    for (const auto& p : bench::random_products(random)) all.push_back({.of = {p}});
+    auto more = bench::random_products(random);
+    if constexpr (on_host)  // the largest last, which take seconds
+      std::sort(more.begin(), more.end(), [](const product& a, const product& b) { return a.M * a.N * a.K < b.M * b.N * b.K; });
+    for (const auto& p : more) all.push_back({.of = {p}});
   }
 
   double worst = 1, loading = 0;
@@ -249,23 +274,32 @@ int main(int argc, char** argv) {
       if (chosen == choice.end()) continue;
       const std::string mine = tile_of(chosen->name);
       std::string fastest = mine;
-      for (const auto& [name, seconds] : r.seconds)
-        if (has(choice, name) && seconds < r.seconds.at(fastest)) fastest = name;
       const auto times = r.seconds;
+      auto rounds = r.rounds;
       const auto less = r.forward;
-      const auto ratio = [&] { return (r.seconds.at(mine) - r.forward) / (r.seconds.at(fastest) - r.forward); };
+      const auto ratio_to = [&](const std::string& other) {
+        if constexpr (on_host) return bench::ratio_of_least(r.rounds[mine], r.rounds[other]);
+        else return (r.seconds.at(mine) - r.forward) / (r.seconds.at(other) - r.forward);
+      };
+      for (const auto& [name, seconds] : r.seconds)
+        if (has(choice, name) && ratio_to(name) > ratio_to(fastest)) fastest = name;
+      const auto ratio = [&] { return ratio_to(fastest); };
       const double first = ratio();
       if (first > most)
         if (auto t = again(mine, fastest); !t) return t;
-      const double own = r.seconds.at(mine) - r.forward, best = std::min(own, r.seconds.at(fastest) - r.forward), last = own / best;
+      const double own = r.seconds.at(mine) - r.forward, best = std::min(own, r.seconds.at(fastest) - r.forward),
+                   last = std::max(ratio(), 1.0);
       const auto count = std::count_if(choice.begin(), choice.end(), [](const auto& v) { return v.unfit.empty(); });
       std::printf("%-28s %9.2f us by %s (predicted %.2f), the fastest of %d %9.2f us by %s: %.3f", r.of.text().c_str(), 1e6 * own,
                   chosen->name.c_str(), 1e6 * chosen->seconds, int(count), 1e6 * best, fastest.c_str(), last);
       if (first > most) std::printf(", at first %.3f, %s", first, last > most ? "confirmed" : "not confirmed");
       std::printf("\n");
       for (const auto& v : choice)
-        if (const auto t = times.find(tile_of(v.name)); every && v.unfit.empty() && t != times.end())
-          std::printf("  %9.2f us, predicted %9.2f, by %s\n", 1e6 * (t->second - less), 1e6 * v.seconds, v.name.c_str());
+        if (const auto t = times.find(tile_of(v.name)); every && v.unfit.empty() && t != times.end()) {
+          std::printf("  %9.2f us, predicted %9.2f, by %s", 1e6 * (t->second - less), 1e6 * v.seconds, v.name.c_str());
+          if constexpr (on_host) std::printf(", in short rounds %.3f", bench::ratio_of_least(rounds[t->first], rounds[mine]));
+          std::printf("\n");
+        }
       ++counted, above += last > most ? 1 : 0, worst = std::max(worst, last);
     }
     std::fflush(stdout);
@@ -296,7 +330,8 @@ int main(int argc, char** argv) {
     for (const variants& choice : r.choices)
       for (const auto& v : choice)
         if (v.unfit.empty() && std::find(asked.begin(), asked.end(), tile_of(v.name)) == asked.end()) asked.push_back(tile_of(v.name));
-    if (std::holds_alternative<product>(r.of.model) && asked.size() > 0) names.clear(), contenders.clear();  // one of them is the chosen one
+    if (std::holds_alternative<product>(r.of.model) && asked.size() > 0)
+      names.clear(), contenders.clear();  // one of them is the chosen one
     for (int n = 0; n < loads; ++n)
       for (const std::string& name : asked) {
         auto at = devices.find(name);
@@ -320,6 +355,7 @@ int main(int argc, char** argv) {
       for (std::size_t k = 0; k < names.size(); ++k) {
         if (!wanted(names[k]) && names[k] != forward) continue;
         const double median = bench::median(contenders[k].seconds);
+        if constexpr (on_host) r.rounds[names[k]] = contenders[k].seconds;
         if (every && loads > 1) std::printf("  %9.2f us, %s by %s\n", 1e6 * median, r.of.text().c_str(), names[k].c_str());
         if (names[k] == forward) r.forward = median;
         else if (names[k].empty()) r.usual = median;
@@ -334,7 +370,8 @@ int main(int argc, char** argv) {
     if (auto e = report(r, again); !e) return bench::fail("bench_variants", e.error());
   }
   std::printf(
-      "%d steps with a choice: the chosen variant takes at most %.3f times as long as the fastest, and more than 1.03 times in %d, confirmed; loading "
+      "%d steps with a choice: the chosen variant takes at most %.3f times as long as the fastest, and more than 1.03 times in %d, "
+      "confirmed; loading "
       "all "
       "plans took %.2f s\n",
       counted, worst, above, loading);
