@@ -79,6 +79,7 @@ class attention_cached {
  private:
   static constexpr int most = 4;                                       // queries that share keys and values
   static constexpr int few = 8;                                        // rows of a cache that are read at a time
+  static constexpr std::int64_t in_advance = 3 * few;                  // rows that are fetched before they are read
   static constexpr std::int64_t parts = 16;                            // partial sums of a dot product
   static constexpr int wide = config::vector_registers >= 32 ? 4 : 2;  // vectors of a result in registers
 
@@ -93,10 +94,17 @@ class attention_cached {
   /// Rows of a cache, of one head of one slot.
   struct cache_rows {
     const view& x;
-    std::int64_t at, D;
-    float* room;  // few rows
-    /// Rows t to t + count - 1 as they lie, or widened where they are not of type T.
+    std::int64_t at, D, end;  // of the rows that are read
+    float* room;              // few rows
+    /// Rows t to t + count - 1 as they lie, or widened where they are not of type T. Rows of bf16 are fetched before they are read, in 0.6 to 0.8 of the time on a
+    /// Xeon; for those of f32, of twice the bytes, fetching gains nothing.
     template <class T> ISOTOPE_INLINE void read(std::int64_t t, int count, const T* (&row)[few]) const {
+      if constexpr (!std::is_same_v<T, float>)
+        if (const std::int64_t ahead = smaller(t + in_advance, end - few); ahead > t) {
+          const T* next = x.as<const T>() + at + ahead * x.strides[2];
+          for (int k = 0; k < few; ++k, next += x.strides[2])
+            for (std::int64_t d = 0; d < D; d += 64 / std::int64_t(sizeof(T))) __builtin_prefetch(next + d, 0, 3);
+        }
       for (int k = 0; k < count; ++k) {
         const std::int64_t from = at + (t + k) * x.strides[2];
         if constexpr (std::is_same_v<T, float>) {
@@ -115,7 +123,7 @@ class attention_cached {
                       std::int64_t h, std::int64_t slot, std::int64_t position, float* own) {
     const std::int64_t D = size.D, g = h / (c.heads / size.G), S = floats(size.T), W = floats(D);
     float *const p = own, *const y = p + Count * S, *const q = y + Count * W, *const room = q + Count * W;
-    const auto rows_of = [&](const view& x) { return cache_rows{x, slot * x.strides[0] + g * x.strides[1], D, room}; };
+    const auto rows_of = [&](const view& x) { return cache_rows{x, slot * x.strides[0] + g * x.strides[1], D, position + Count, room}; };
     const cache_rows keys = rows_of(l.in[1]), values = rows_of(l.in[2]);
     std::int64_t first[Count], end[Count];  // keys of each query; all see those from first[Count - 1] to end[0]
     for (int i = 0; i < Count; ++i) {

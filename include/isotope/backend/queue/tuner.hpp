@@ -320,9 +320,9 @@ template <VariantTimer T> class tuner {
       if (n == 0) want = got->results;
       v.agrees = agree(parts, want, got->results);
       if (!v.agrees) cache_.say("'" + v.name + "' is not used: its results are not those of '" + c.estimated + "' for " + c.signature);
-      constexpr double much = 1.5, is_short = shared ? 1e-2 : 1e-3;
-      for (int again = 0; again < (shared ? 4 : 2) && v.agrees && n > 0 && got->seconds > much * least && got->seconds < is_short;
-           ++again) {
+      constexpr double much = 1.5, is_short = shared ? 3e-3 : 1e-3;
+      for (int again = 0;
+           again < (shared ? 4 : 2) && v.agrees && (n > 0 || shared) && got->seconds > much * least && got->seconds < is_short; ++again) {
         auto t = timer_.seconds(*once);  // a single run of a short kernel is not precise
         if (!t) return t.error();
         got->seconds = std::min(got->seconds, *t);
@@ -371,7 +371,8 @@ template <VariantTimer T> class tuner {
     return {};
   }
   /// Sets the times of variants to the least of rounds in each of which all run one after the other, since other programs only make a run longer: at least as many
-  /// rounds, and short ones for `most_beside_others` seconds. Those that are a fifth slower leave once there are three times of each.
+  /// rounds, and short ones for `most_beside_others` seconds. Those that take twice as long leave once there are three times of each, those that are a fifth slower after
+  /// the least number of rounds.
   result<void> time_beside_others(std::vector<timed_variant>& all, std::vector<typename T::run>& several) {
     const double end = monotonic_seconds() + most_beside_others;
     for (int round = 1; round <= rounds || (round <= most_rounds && monotonic_seconds() < end); ++round) {
@@ -385,7 +386,7 @@ template <VariantTimer T> class tuner {
       }
       int left = 0;
       for (auto& v : all) {
-        if (round >= 3 && v.seconds > 1.2 * least) v.seconds = -1;
+        if (round >= 3 && v.seconds > (round < rounds ? 2 : 1.2) * least) v.seconds = -1;
         left += v.seconds > 0 ? 1 : 0;
       }
       if (left == 1) break;
