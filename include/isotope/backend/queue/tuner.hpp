@@ -1,7 +1,5 @@
 #pragma once
 /// Times the variants of steps on the device, on memory of their own, and keeps the fastest of those that agree with each other.
-#include <time.h>
-
 #include <algorithm>
 #include <array>
 #include <concepts>
@@ -18,6 +16,7 @@
 #include "../session/ports.hpp"
 #include "memory_use.hpp"
 #include "operand_places.hpp"
+#include "time_beside_others.hpp"
 #include "variant_cache.hpp"
 
 namespace isotope {
@@ -39,13 +38,6 @@ concept VariantTimer = requires(T& t, const step_recording& how, const std::vect
   { t.prepare(all, int{}) } -> std::same_as<result<typename T::run>>;
   { t.seconds(run) } -> std::same_as<result<double>>;
 };
-
-/// Seconds of a clock of the host that nobody sets. Without <chrono>, which programs for the processor would parse for nothing else.
-inline double monotonic_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-}
 
 /// One variant of a choice that is being made.
 struct timed_variant {
@@ -138,8 +130,6 @@ template <VariantTimer T> class tuner {
   static constexpr double window_seconds = 2e-4;  // of one measurement
   static constexpr int rounds = 7, most_runs = 50;
   static constexpr bool shared = requires { requires T::shared; };  // the device runs other programs meanwhile
-  static constexpr double most_beside_others = 0.02;                // seconds of rounds beyond those of other devices
-  static constexpr int most_rounds = 40;
 
  private:
   using area = operand_places::area;
@@ -347,7 +337,7 @@ template <VariantTimer T> class tuner {
   /// take longer than the fastest leave early: a fifth in the first rounds, a tenth once there are three times of each, a twentieth once
   /// there are five. The last one needs no more rounds.
   result<void> time(std::vector<timed_variant>& all, std::vector<typename T::run>& several) {
-    if constexpr (shared) return time_beside_others(all, several);
+    if constexpr (shared) return time_beside_others(timer_, all, several, rounds);
     std::vector<std::vector<double>> times(all.size());
     for (int round = 1; round <= rounds; ++round) {
       double least = 0;
@@ -364,29 +354,6 @@ template <VariantTimer T> class tuner {
       int left = 0;
       for (auto& v : all) {
         if (v.seconds > much * least) v.seconds = -1;
-        left += v.seconds > 0 ? 1 : 0;
-      }
-      if (left == 1) break;
-    }
-    return {};
-  }
-  /// Sets the times of variants to the least of rounds in each of which all run one after the other, since other programs only make a run longer: at least as many
-  /// rounds, and short ones for `most_beside_others` seconds. Those that take twice as long leave once there are three times of each, those that are a fifth slower after
-  /// the least number of rounds.
-  result<void> time_beside_others(std::vector<timed_variant>& all, std::vector<typename T::run>& several) {
-    const double end = monotonic_seconds() + most_beside_others;
-    for (int round = 1; round <= rounds || (round <= most_rounds && monotonic_seconds() < end); ++round) {
-      double least = 0;
-      for (std::size_t k = 0; k < all.size(); ++k) {
-        if (all[k].seconds < 0) continue;
-        auto t = timer_.seconds(several[k]);
-        if (!t) return t.error();
-        all[k].seconds = all[k].seconds == 0 ? *t : std::min(all[k].seconds, *t);
-        if (least == 0 || all[k].seconds < least) least = all[k].seconds;
-      }
-      int left = 0;
-      for (auto& v : all) {
-        if (round >= 3 && v.seconds > (round < rounds ? 2 : 1.2) * least) v.seconds = -1;
         left += v.seconds > 0 ? 1 : 0;
       }
       if (left == 1) break;
