@@ -38,7 +38,8 @@ struct launches {
   std::size_t layers = 0;
 
   launches(const model::gpt& g, int rows, const device_limits& d, bool batch_invariant = false) {
-    const auto planned = plan_inference<bf16>(model::gpt_cached_logits_of{g, rows, rows, 0}, 0, true, batch_invariant);
+    const auto planned =
+        plan_inference<bf16>(model::gpt_cached_logits_of{g, rows, rows, 0}, 0, true, false, nullptr, nullptr, batch_invariant);
     EXPECT_TRUE(planned.ok()) << (planned ? std::string() : planned.error().line());
     const plan_view p = *planned;
     region_addresses base;
