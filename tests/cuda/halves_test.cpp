@@ -151,16 +151,24 @@ TEST(cuda_decoding_of_many_rows, does_not_read_caches_early_that_a_launch_before
   }
   EXPECT_EQ(seen, 2);
 }
-TEST(cuda_decoding_of_many_rows, attends_by_the_same_kernel_with_any_number_of_rows) {
+TEST(cuda_decoding_of_many_rows, attends_by_the_same_kernel_with_any_number_of_rows_where_bits_must_not_depend_on_it) {
   if (!fatbins::attention_cached_hopper.there()) GTEST_SKIP() << "this build has no code for Hopper";
-  const auto attention = [](const model::gpt& g, int rows) {
-    launches l(g, rows, hopper(), true);
+  using kernel = std::pair<std::string, std::uint32_t>;  // and the blocks that divide the positions of a row
+  const auto attention = [](const model::gpt& g, int rows, bool batch_invariant) {
+    launches l(g, rows, hopper(), batch_invariant);
     for (const dispatch& d : l.all)
-      if (d.code == &fatbins::attention_cached_hopper) return std::string(d.function);
-    return std::string();
+      if (d.code == &fatbins::attention_cached_hopper) return kernel(d.function, d.count.cluster);
+    return kernel();
   };
-  for (const int rows : {1, 2, 64, 65}) EXPECT_EQ(attention(many_words, rows), "attention_cached_copies_bf16_8_1") << rows;
-  for (const int rows : {1, 64}) EXPECT_EQ(attention({2, 12, 768, 5003, 2048}, rows), "attention_cached_hopper_bf16_8_1") << rows;
+  const kernel copies("attention_cached_copies_bf16_8_1", 1);
+  const auto divided = [](std::uint32_t blocks) { return kernel("attention_cached_hopper_bf16_8_1", blocks); };
+  constexpr model::gpt longer{2, 12, 768, 5003, 2048};
+  for (const int rows : {1, 2, 64, 65}) EXPECT_EQ(attention(many_words, rows, true), copies) << rows;
+  for (const int rows : {1, 64}) EXPECT_EQ(attention(longer, rows, true), divided(8)) << rows;
+  EXPECT_EQ(attention(many_words, 1, false), divided(4));
+  EXPECT_EQ(attention(many_words, 8, false), divided(1));
+  EXPECT_EQ(attention(many_words, 64, false), copies);
+  EXPECT_EQ(attention(longer, 64, false), copies);
 }
 
 TEST(cuda_halves, give_the_logits_of_separate_launches_step_by_step) {
