@@ -1,5 +1,5 @@
 /// bench_decode SIZE SLOTS CACHED [RUNS] [--prompt N] [--weights FORMAT] [--a8] [--batch-invariant] [--threads N] [--ask] [--profile]
-/// [--no-early-start] [--no-joins] [--no-halves] [--no-whole-step] [--one-workgroup] [--readback] [--calibration FOLDER]: one token of each of SLOTS
+/// [--no-early-start] [--no-joins] [--no-halves] [--no-whole-step] [--no-row-norms] [--one-workgroup] [--readback] [--calibration FOLDER]: one token of each of SLOTS
 /// sequences of a GPT, behind CACHED tokens, on the backend of this build: microseconds of a run of the decode plan, tokens per second, and with
 /// --profile where the time goes. --prompt N: a run is N tokens of each sequence, with the logits of the last ones. Several runs are in flight, so that the
 /// device always has the next one; `alone`: a run that is waited for. Logits stay on the device unless --readback is given, which prints a digest of
@@ -51,6 +51,7 @@ template <class Diagnostics> void option_of_device(std::string_view word, Diagno
     if (word == "--no-joins") d.no_joins = true;
     if (word == "--no-halves") d.no_halves = true;
     if (word == "--no-whole-step") d.no_whole_step = true;
+    if (word == "--no-row-norms") d.no_row_norms = true;
   }
 }
 
@@ -58,11 +59,12 @@ template <class Diagnostics> void option_of_device(std::string_view word, Diagno
 
 int main(int argc, char** argv) {
   if (argc < 4)
-    return std::fprintf(stderr,
-                        "usage: bench_decode SIZE SLOTS CACHED [RUNS] [--prompt N] [--weights FORMAT] [--a8] [--batch-invariant] "
-                        "[--threads N] [--ask] [--profile] [--no-early-start] [--no-joins] [--no-halves] [--no-whole-step] "
-                        "[--one-workgroup] [--readback] "
-                        "[--calibration FOLDER]\n"),
+    return std::fprintf(
+               stderr,
+               "usage: bench_decode SIZE SLOTS CACHED [RUNS] [--prompt N] [--weights FORMAT] [--a8] [--batch-invariant] "
+               "[--threads N] [--ask] [--profile] [--no-early-start] [--no-joins] [--no-halves] [--no-whole-step] [--no-row-norms] "
+               "[--one-workgroup] [--readback] "
+               "[--calibration FOLDER]\n"),
            2;
   iso::model::gpt size;
   bool known = false;

@@ -1,7 +1,7 @@
-/// bench_embed MODEL [--threads N] [--weights FORMAT] [--a8] [--ask]: a sentence embedding model on the backend of this build. Milliseconds
+/// bench_embed MODEL [--threads N] [--weights FORMAT] [--a8] [--tokens N] [--ask]: a sentence embedding model on the backend of this build. Milliseconds
 /// from nothing to the vector of one sentence; sentences per second by the clock and by the processor time of all threads, for batches of
-/// sentences of equal lengths with random ids; and where the time of a run goes. With --ask instead: for each line `SENTENCES TOKENS
-/// SECONDS` that it reads, one with the two rates, so that a script can measure by turns.
+/// sentences of equal lengths with random ids; and where the time of a run goes; --tokens N: in runs of at most N tokens, not of the whole
+/// batch. With --ask instead: for each line `SENTENCES TOKENS SECONDS` that it reads, one with the two rates, so that a script can measure by turns.
 #include <isotope/generate/embedder.hpp>
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
@@ -42,11 +42,12 @@ bench::rate rate_of(embedder& e, int sentences, int tokens, double span) {
   return r;
 }
 
-/// Opens the model with a plan for these sizes alone.
+/// Opens the model with a plan for these sizes alone, or for runs of at most o.tokens.
 iso::result<embedder> open_for(const iso::device<iso::selected>& on, const std::string& model, iso::embedder_options o, int sentences,
                                int tokens) {
-  o.tokens = std::max(512, sentences * tokens);
-  o.buckets = {sentences * tokens};
+  const int run = o.tokens > 0 ? std::min(sentences, std::max(1, o.tokens / tokens)) * tokens : sentences * tokens;
+  o.tokens = std::max(512, run);
+  o.buckets = {run};
   o.finer = false;
   return embedder::open(on, model, o);
 }
@@ -72,7 +73,7 @@ int ask(const iso::device<iso::selected>& on, const std::string& model, const is
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) return std::fprintf(stderr, "usage: bench_embed MODEL [--threads N] [--weights FORMAT] [--a8] [--ask]\n"), 2;
+  if (argc < 2) return std::fprintf(stderr, "usage: bench_embed MODEL [--threads N] [--weights FORMAT] [--a8] [--tokens N] [--ask]\n"), 2;
   iso::device_options threads;
   iso::embedder_options o;
   bool asks = false;
@@ -81,6 +82,7 @@ int main(int argc, char** argv) {
     if (word == "--ask") asks = true;
     else if (word == "--a8") o.a8 = true;
     else if (word == "--threads" && i + 1 < argc) threads.threads = std::atoi(argv[++i]);
+    else if (word == "--tokens" && i + 1 < argc) o.tokens = std::atoi(argv[++i]);
     else if (word == "--weights" && i + 1 < argc) o.stored = iso::weights::named(argv[++i]);
     else return std::fprintf(stderr, "bench_embed: no flag '%s'\n", argv[i]), 2;
   }

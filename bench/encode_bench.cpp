@@ -3,7 +3,7 @@
 /// flight together, fewer where they take more than a second, so that the device always has the next one; `alone`: from ids in the caller's memory to
 /// vectors in the caller's memory, a run at a time. The digest of the first vector does not depend on SEQUENCES, but with --any-order: plans are not
 /// `batch_invariant`, and few rows have launches of their own, without --no-encoder, or a launch for each layer with --no-together; --no-direct: inputs and outputs are copied; --variant: of kernels that
-/// have one whose name begins so, such as encode_32; --profile: where the time goes. --calibration FOLDER: also the time alone that the figures of
+/// have one whose name begins so, such as encode_24; --profile: where the time goes. --calibration FOLDER: also the time alone that the figures of
 /// isotope-info calibrate predict.
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>

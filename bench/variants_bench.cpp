@@ -1,8 +1,9 @@
-/// bench_variants [--op matmul|attention] [--rows N] [--random N] [--threads N] [--calibrate] [--seconds S] [--no-library] [--measure] [--loads N] [--step] [--no-gpt2] [--all]:
+/// bench_variants [--op matmul|attention|cached] [--rows N] [--random N] [--threads N] [--calibrate] [--seconds S] [--no-library] [--measure] [--loads N] [--step] [--no-gpt2] [--all]:
 /// whether choose_kernel takes the fastest variant. The products of a training step of GPT-2 124M of N rows (4,096), then N products of random sizes (50); with `--op attention` its attention of up to 8 N tokens, the gradient and
-/// attention to 512 cached positions. Each runs as the library chooses, then with each variant that fits, and the line says how much longer the chosen one
+/// attention to 512 cached positions; with `--op cached` attention to short and long caches. Each runs as the library chooses, then with each variant that fits, and the line says how much longer the chosen one
 /// takes than the fastest. Times are medians of runs of a plan with this step alone, of all variants in turn, for S seconds (0.05) each, after a warm-up; of N loads
-/// (1) with other places in memory, the least; of a gradient without the forward step, which has a line of its own. --threads: of a processor.
+/// (1) with other places in memory, the least; of a gradient without the forward step, which runs in turn with it and has a line of its own. The fastest of several in one measurement may be one that was lucky: where the chosen one
+/// takes more than 1.03 times as long, these two alone run in turn again, in four times as many rounds; these times count, and the line ends with the first ratio. --threads: of a processor.
 /// --calibrate: a processor chooses by its rates, which are measured first. --measure: the library times variants when it loads a plan, and takes the fastest. --step: first, what loading a training step of GPT-2 124M of N rows and the step itself take, by estimate and
 /// with timed variants. --no-library: on cuda, without cuBLASLt, which takes products that have no epilogue. --no-gpt2: without its products. --all: every time of every variant.
 #include <isotope/calibrate/measure.hpp>
@@ -12,9 +13,10 @@
 #include <isotope/selected.hpp>
 
 #include "measure.hpp"
+#include "rounds.hpp"
+#include "variant_problems.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -28,78 +30,10 @@ namespace {
 namespace iso = isotope;
 using target = iso::selected;
 using options = typename target::backend::options;
+constexpr bool on_host = iso::device<target>::on_host;
+using bench::attention_step, bench::cached_step, bench::product;
 
-/// y (M, N) = x (M, K) w (K, N). Lines of x run along K in orders nt and nn, else along M; those of w run along K in order nt, else along N.
-struct product {
-  std::int64_t M = 1, N = 1, K = 1;
-  std::string_view order = "nt";
-
-  /// Numbers as those of a model: ones would take less power, and large products would be faster than in a model.
-  template <iso::Machine M_> constexpr iso::tensor<M_> operator()(iso::scope<M_> s) const {
-    const auto x = order[0] == 'n' ? s.param("x", {M, K}, iso::init::normal(1)) : transpose(s.param("x", {K, M}, iso::init::normal(1)));
-    const auto w = order[1] == 'n' ? s.param("w", {K, N}, iso::init::normal(1)) : transpose(s.param("w", {N, K}, iso::init::normal(1)));
-    return narrow(matmul(x, w), 0, 0, 1);  // the host gets one row
-  }
-  std::string text() const { return std::to_string(M) + " x " + std::to_string(N) + " x " + std::to_string(K) + " " + std::string(order); }
-};
-
-/// The products of a training step of GPT-2 124M with so many rows: forward, gradients of activations and of weights.
-std::vector<product> products_of_gpt2(std::int64_t rows) {
-  std::vector<product> all;
-  for (const auto& [N, K] : {std::pair<std::int64_t, std::int64_t>{2304, 768}, {768, 768}, {3072, 768}, {768, 3072}, {50304, 768}}) {
-    all.push_back({rows, N, K, "nt"});
-    all.push_back({rows, K, N, "nn"});
-    all.push_back({N, K, rows, "tn"});
-  }
-  return all;
-}
-/// Sizes from 64 to 8,192, by the logarithm, in multiples of 8.
-std::vector<product> random_products(int count) {
-  std::vector<product> all;
-  for (int k = 0; k < count; ++k) {
-    const auto u = iso::philox(1, std::uint64_t(k), 0, 0);
-    const auto size = [](std::uint32_t w) { return 8 * std::int64_t(std::exp2(3 + 7 * double(iso::unit_interval(w)))); };
-    constexpr std::string_view orders[] = {"nt", "nn", "tn"};
-    all.push_back({size(u[0]), size(u[1]), size(u[2]), orders[u[3] % 3]});
-  }
-  return all;
-}
-
-/// Attention of sequences (B, S) with the heads of GPT-2 124M, or that and its gradient.
-struct attention_step {
-  std::int64_t B = 1, S = 1;
-  bool gradient = false;
-  static constexpr std::int64_t H = 12, C = 768;
-
-  template <iso::Machine M> constexpr iso::tensor<M> operator()(iso::scope<M> s) const {
-    const auto qkv = s.param("qkv", {B, S, 3 * C}, iso::init::normal(1));
-    const iso::op::attention_constants c{.heads = H, .kv_heads = H, .causal = true, .packed = true, .scale = 0.125};
-    const auto at = iso::place::current();
-    const auto y = iso::apply_op<iso::op::attention>(s.machine, {qkv.id}, c, at);
-    const auto row = [](iso::tensor<M> x) { return narrow(narrow(x, 0, 0, 1), 1, 0, 1); };  // the host gets one
-    if (!gradient) return row({s.machine, y.out[0]});
-    const auto dy = s.param("dy", {B, S, C}, iso::init::normal(1));
-    const auto dx = iso::apply_op<iso::op::attention_grad>(s.machine, {qkv.id, y.out[0], y.out[1], dy.id}, c, at);
-    return row({s.machine, dx.out[0]});
-  }
-  std::string text() const {
-    return std::string(gradient ? "gradient of attention " : "attention ") + std::to_string(B) + " x " + std::to_string(S);
-  }
-};
-/// Attention of B queries, each of its own sequence, to caches of 1,024 positions, of which 512 are filled.
-struct cached_step {
-  std::int64_t B = 1;
-
-  template <iso::Machine M> constexpr iso::tensor<M> operator()(iso::scope<M> s) const {
-    const auto q = s.param("q", {B, 768}, iso::init::normal(1));
-    const auto keys = s.state("keys", {B, 12, 1024, 64}), values = s.state("values", {B, 12, 1024, 64});
-    const auto sequence = s.input("sequence", {B}, iso::dtype::i32), position = s.input("position", {B}, iso::dtype::i32);
-    return narrow(attention_cached(q, keys, values, sequence, position, 12), 0, 0, 1);
-  }
-  std::string text() const { return "attention to 512 cached, rows " + std::to_string(B); }
-};
-
-/// What is measured: `model` with the sizes, and, of a gradient, the row that has the forward step alone.
+/// What is measured: `model` with the sizes, and, of a gradient, the row of the forward step alone.
 struct problem {
   std::variant<product, attention_step, cached_step> model;
   int before = -1;
@@ -132,11 +66,11 @@ iso::result<contender> load(const iso::device<target>& device, const problem& p)
   if (!loaded) return std::move(loaded).error();
   contender c{*std::move(loaded), bench::seconds() - start};
   c.s.initialize(1);
-  if (std::holds_alternative<cached_step>(p.model)) {
+  if (const auto* cached = std::get_if<cached_step>(&p.model)) {
     for (const char* label : {"sequence", "position"}) {
       auto in = c.s.template input<std::int32_t>(label);
       if (!in) return in.error();
-      for (std::size_t k = 0; k < in->size(); ++k) (*in)[k] = label[0] == 's' ? std::int32_t(k) : 511;
+      for (std::size_t k = 0; k < in->size(); ++k) (*in)[k] = std::int32_t(label[0] == 's' ? std::int64_t(k) : cached->filled - 1);
     }
   }
   for (const std::string& text : c.s.queue().messages()) std::printf("%s\n", text.c_str());
@@ -144,21 +78,41 @@ iso::result<contender> load(const iso::device<target>& device, const problem& p)
     if (!l.considered.empty()) c.choices.push_back(l.considered);
   return c;
 }
-/// Times all in turn, so that a clock that changes and other work change it for all: a warm-up, then at least five rounds, and more for `span` seconds each. Before
-/// a short measurement the plan runs untimed, since another one has left its clock and its caches; each round begins with another plan.
-iso::result<void> time(std::vector<contender>& all, double span) {
-  for (contender& c : all) {
-    auto first = timed(c, 1);
-    if (first && *first < span) first = timed(c, 1);  // the first run of a plan also makes what later ones find
-    if (!first) return first.error();
-    c.times = std::clamp(int(0.2 * span / std::max(*first, 1e-7)), 1, 32);
+/// Times all in turn, so that a clock that changes and other work change it for all: a warm-up, then at least five rounds, and more for `span` seconds each, or
+/// `more` times as many. Before a short measurement the plan runs untimed, since another one has left its clock and its caches; each round begins with another plan.
+/// On a processor a measurement takes 0.5 ms, or one run, since other programs come at any time: the least of many short ones says more than few long ones.
+iso::result<void> time(const std::vector<contender*>& all, double span, int more = 1) {
+  if constexpr (on_host) {
+    double longest = 0;
+    for (contender* c : all) {
+      auto first = timed(*c, 1);
+      if (first && *first < span) first = timed(*c, 1);
+      if (!first) return first.error();
+      c->times = std::clamp(int(0.0005 / std::max(*first, 1e-7)), 1, 64), longest = std::max(longest, *first);
+    }
+    const int rounds = longest > 0.5 ? 2 : longest > 0.1 ? 4 : 9;
+    auto t = bench::interleaved(all.size(), rounds, 2 * span * more * double(all.size()), [&](std::size_t k) -> iso::result<double> {
+      if (all[k]->times > 1)
+        if (auto before = timed(*all[k], 1); !before) return before.error();
+      return timed(*all[k], all[k]->times);
+    });
+    if (!t) return t.error();
+    for (std::size_t k = 0; k < all.size(); ++k) all[k]->seconds = std::move((*t)[k]);
+    return {};
   }
-  constexpr double warm = iso::device<target>::on_host ? 0.02 : 0.2;  // with 0.02 s, the same product took up to 3.7 times as long on a GPU
+  for (contender* c : all) {
+    auto first = timed(*c, 1);
+    if (first && *first < span) first = timed(*c, 1);  // the first run of a plan also makes what later ones find
+    if (!first) return first.error();
+    c->times = std::clamp(int(0.2 * span / std::max(*first, 1e-7)), 1, 32);
+    c->seconds.clear();
+  }
+  constexpr double warm = 0.2;  // with 0.02 s, the same product took up to 3.7 times as long
   for (int part = 0; part < 2; ++part) {
-    const double end = bench::seconds() + (part == 0 ? warm : 2 * span * double(all.size()));
-    for (std::size_t round = 0; bench::seconds() < end || (part == 1 && round < 5); ++round)
+    const double end = bench::seconds() + (part == 0 ? warm : 2 * span * more * double(all.size()));
+    for (std::size_t round = 0; bench::seconds() < end || (part == 1 && round < 5 * std::size_t(more)); ++round)
       for (std::size_t k = 0; k < all.size(); ++k) {
-        contender& c = all[(k + round) % all.size()];
+        contender& c = *all[(k + round) % all.size()];
         auto t = timed(c, c.times);
         if (t && *t * c.times < span) t = timed(c, c.times);
         if (!t) return t.error();
@@ -235,11 +189,14 @@ iso::result<void> run_step(const options& o, std::int64_t rows, double span, con
   return {};
 }
 
+constexpr double most = 1.03;  // times the fastest, which the chosen one may take
+
 struct row {
   problem of;
-  double usual = 0, loading = 0;  // seconds of a run and of loading, as the library chooses
+  double usual = 0, forward = 0, loading = 0;  // seconds of a run as the library chooses, of the forward step of a gradient, and of loading
   std::vector<variants> choices = {};
-  std::map<std::string, double> seconds = {};  // by variant
+  std::map<std::string, double> seconds = {};              // by variant
+  std::map<std::string, std::vector<double>> rounds = {};  // of a processor, by variant
 };
 /// Whether a row has this variant, and it fits.
 bool has(const variants& choice, const std::string& name) {
@@ -251,7 +208,8 @@ int main(int argc, char** argv) {
   std::int64_t rows = 4096;
   int random = 50, threads = 0;
   double span = 0.05;
-  bool every = false, attention = false, step = false, gpt2 = true, calibrates = false;
+  std::string_view op = "matmul";
+  bool every = false, step = false, gpt2 = true, calibrates = false;
   int loads = 1;
   options o = bench::options_of_environment<options>();
   for (int i = 1; i < argc; ++i) {
@@ -262,7 +220,7 @@ int main(int argc, char** argv) {
     else if (word == "--threads") threads = std::atoi(value());
     else if (word == "--seconds") span = std::atof(value());
     else if (word == "--all") every = true;
-    else if (word == "--op") attention = std::string_view(value()) == "attention";
+    else if (word == "--op") op = value();
     else if (word == "--step") step = true;
     else if (word == "--no-gpt2") gpt2 = false;
     else if (word == "--calibrate") calibrates = true;
@@ -285,43 +243,67 @@ int main(int argc, char** argv) {
     }
   }
   std::vector<row> all;
-  if (attention) {
-    for (const auto& [B, S] : {std::pair{4, 1024}, {32, 1024}, {8, 128}, {64, 128}, {12, 256}, {64, 256}}) {
+  if (op == "attention") {
+    for (const auto& [B, S] : bench::attention_sizes) {
       if (B * S > 8 * rows) continue;
-      all.push_back({{attention_step{B, S}}, {}, {}});
-      all.push_back({{attention_step{B, S, true}, int(all.size()) - 1}, {}, {}});
+      all.push_back({.of = {attention_step{B, S}}});
+      all.push_back({.of = {attention_step{B, S, true}, int(all.size()) - 1}});
     }
-    for (const int B : {1, 8, 64}) all.push_back({{cached_step{B}}, {}, {}});
+    for (const int B : {1, 8, 64}) all.push_back({.of = {cached_step{B}}});
+  } else if (op == "cached") {
+    for (const auto& c : bench::cached_steps()) all.push_back({.of = {c}});
   } else {
     if (gpt2)
-      for (const auto& p : products_of_gpt2(rows)) all.push_back({{p}, {}, {}});
-    for (const auto& p : random_products(random)) all.push_back({{p}, {}, {}});
+      for (const auto& p : bench::products_of_gpt2(rows)) all.push_back({.of = {p}});
+    auto more = bench::random_products(random);
+    if constexpr (on_host)  // the largest last, which take seconds
+      std::sort(more.begin(), more.end(), [](const product& a, const product& b) { return a.M * a.N * a.K < b.M * b.N * b.K; });
+    for (const auto& p : more) all.push_back({.of = {p}});
   }
 
   double worst = 1, loading = 0;
   int above = 0, counted = 0;
-  const auto report = [&](const row& r) {
+  // `again`: times the plans of two variants once more.
+  const auto report = [&](row& r, const auto& again) -> iso::result<void> {
     loading += r.loading;
     const row* before = r.of.before < 0 ? nullptr : &all[std::size_t(r.of.before)];
-    const double less = before == nullptr ? 0 : before->usual;
-    if (r.choices.empty()) std::printf("%-28s %9.2f us, no choice among variants\n", r.of.text().c_str(), 1e6 * (r.usual - less));
+    if (r.choices.empty()) std::printf("%-28s %9.2f us, no choice among variants\n", r.of.text().c_str(), 1e6 * (r.usual - r.forward));
     for (const variants& choice : r.choices) {
       if (before != nullptr && std::find(before->choices.begin(), before->choices.end(), choice) != before->choices.end()) continue;
       const auto chosen = std::find_if(choice.begin(), choice.end(), [](const auto& v) { return v.chosen; });
       if (chosen == choice.end()) continue;
-      const std::pair<const std::string, double>* fastest = nullptr;
-      for (const auto& t : r.seconds)
-        if (has(choice, t.first) && (fastest == nullptr || t.second < fastest->second)) fastest = &t;
-      const double own = r.seconds.at(tile_of(chosen->name)) - less, best = fastest->second - less, ratio = own / best;
+      const std::string mine = tile_of(chosen->name);
+      std::string fastest = mine;
+      const auto times = r.seconds;
+      auto rounds = r.rounds;
+      const auto less = r.forward;
+      const auto ratio_to = [&](const std::string& other) {
+        if constexpr (on_host) return bench::ratio_of_least(r.rounds[mine], r.rounds[other]);
+        else return (r.seconds.at(mine) - r.forward) / (r.seconds.at(other) - r.forward);
+      };
+      for (const auto& [name, seconds] : r.seconds)
+        if (has(choice, name) && ratio_to(name) > ratio_to(fastest)) fastest = name;
+      const auto ratio = [&] { return ratio_to(fastest); };
+      const double first = ratio();
+      if (first > most)
+        if (auto t = again(mine, fastest); !t) return t;
+      const double own = r.seconds.at(mine) - r.forward, best = std::min(own, r.seconds.at(fastest) - r.forward),
+                   last = std::max(ratio(), 1.0);
       const auto count = std::count_if(choice.begin(), choice.end(), [](const auto& v) { return v.unfit.empty(); });
-      std::printf("%-28s %9.2f us by %s (predicted %.2f), the fastest of %d %9.2f us by %s: %.3f\n", r.of.text().c_str(), 1e6 * own,
-                  chosen->name.c_str(), 1e6 * chosen->seconds, int(count), 1e6 * best, fastest->first.c_str(), ratio);
+      std::printf("%-28s %9.2f us by %s (predicted %.2f), the fastest of %d %9.2f us by %s: %.3f", r.of.text().c_str(), 1e6 * own,
+                  chosen->name.c_str(), 1e6 * chosen->seconds, int(count), 1e6 * best, fastest.c_str(), last);
+      if (first > most) std::printf(", at first %.3f, %s", first, last > most ? "confirmed" : "not confirmed");
+      std::printf("\n");
       for (const auto& v : choice)
-        if (const auto t = r.seconds.find(tile_of(v.name)); every && v.unfit.empty() && t != r.seconds.end())
-          std::printf("  %9.2f us, predicted %9.2f, by %s\n", 1e6 * (t->second - less), 1e6 * v.seconds, v.name.c_str());
-      ++counted, above += ratio > 1.03 ? 1 : 0, worst = std::max(worst, ratio);
+        if (const auto t = times.find(tile_of(v.name)); every && v.unfit.empty() && t != times.end()) {
+          std::printf("  %9.2f us, predicted %9.2f, by %s", 1e6 * (t->second - less), 1e6 * v.seconds, v.name.c_str());
+          if constexpr (on_host) std::printf(", in short rounds %.3f", bench::ratio_of_least(rounds[t->first], rounds[mine]));
+          std::printf("\n");
+        }
+      ++counted, above += last > most ? 1 : 0, worst = std::max(worst, last);
     }
     std::fflush(stdout);
+    return {};
   };
   const auto open = [&](const std::string& variant) {
     options asked = o;
@@ -334,45 +316,62 @@ int main(int argc, char** argv) {
     if (auto r = calibrate(*device); !r) return bench::fail("bench_variants", r.error());
   std::map<std::string, iso::device<target>> devices;  // that take a variant
   for (row& r : all) {
-    std::vector<std::string> names{""};
+    std::vector<std::string> names;  // of variants that devices are asked for; empty: as the library chooses
     std::vector<contender> contenders;
-    const auto enter = [&](const iso::device<target>& d) -> iso::result<void> {
-      auto c = load(d, r.of);
+    const auto enter = [&](const iso::device<target>& d, const problem& p, const std::string& name) -> iso::result<void> {
+      auto c = load(d, p);
       if (!c) return c.error();
-      contenders.push_back(*std::move(c));
+      contenders.push_back(*std::move(c)), names.push_back(name);
       return {};
     };
-    if (auto e = enter(*device); !e) return bench::fail("bench_variants", e.error());
+    if (auto e = enter(*device, r.of, ""); !e) return bench::fail("bench_variants", e.error());
     r.choices = contenders[0].choices, r.loading = contenders[0].loading;
+    std::vector<std::string> asked;
     for (const variants& choice : r.choices)
       for (const auto& v : choice)
-        if (v.unfit.empty() && std::find(names.begin(), names.end(), tile_of(v.name)) == names.end()) names.push_back(tile_of(v.name));
-    if (std::holds_alternative<product>(r.of.model) && names.size() > 1)
-      names.erase(names.begin()), contenders.clear();  // one of the others is the chosen one
-    const std::size_t own = contenders.size();
-    names.resize(own + (names.size() - own) * std::size_t(loads));
-    for (std::size_t k = own, n = (names.size() - own) / std::size_t(loads); k < names.size(); ++k) {
-      if (k >= own + n) names[k] = names[k - n];
-      auto at = devices.find(names[k]);
-      if (at == devices.end()) {
-        auto d = open(names[k]);
-        if (!d) return bench::fail("bench_variants", d.error());
-        at = devices.emplace(names[k], *std::move(d)).first;
+        if (v.unfit.empty() && std::find(asked.begin(), asked.end(), tile_of(v.name)) == asked.end()) asked.push_back(tile_of(v.name));
+    if (std::holds_alternative<product>(r.of.model) && asked.size() > 0)
+      names.clear(), contenders.clear();  // one of them is the chosen one
+    for (int n = 0; n < loads; ++n)
+      for (const std::string& name : asked) {
+        auto at = devices.find(name);
+        if (at == devices.end()) {
+          auto d = open(name);
+          if (!d) return bench::fail("bench_variants", d.error());
+          at = devices.emplace(name, *std::move(d)).first;
+        }
+        if (auto e = enter(at->second, r.of, name); !e) return bench::fail("bench_variants", e.error());
       }
-      if (auto e = enter(at->second); !e) return bench::fail("bench_variants", e.error());
-    }
-    if (auto t = time(contenders, span); !t) return bench::fail("bench_variants", t.error());
-    if (own > 0) r.usual = bench::median(contenders[0].seconds);
-    for (std::size_t k = own; k < names.size(); ++k) {
-      const double median = bench::median(contenders[k].seconds);
-      if (every && loads > 1) std::printf("  %9.2f us, %s by %s\n", 1e6 * median, r.of.text().c_str(), names[k].c_str());
-      const auto [at, fresh] = r.seconds.emplace(names[k], median);
-      at->second = std::min(at->second, median);
-    }
-    report(r);
+    constexpr std::string_view forward = "forward";
+    if (r.of.before >= 0)
+      if (auto e = enter(*device, all[std::size_t(r.of.before)].of, std::string(forward)); !e)
+        return bench::fail("bench_variants", e.error());
+    // Sets the times of a row from the plans whose names are wanted.
+    const auto measure = [&](const auto& wanted, int more) -> iso::result<void> {
+      std::vector<contender*> some;
+      for (std::size_t k = 0; k < names.size(); ++k)
+        if (wanted(names[k]) || names[k] == forward) some.push_back(&contenders[k]), r.seconds.erase(names[k]);
+      if (auto t = time(some, span, more); !t) return t;
+      for (std::size_t k = 0; k < names.size(); ++k) {
+        if (!wanted(names[k]) && names[k] != forward) continue;
+        const double median = bench::median(contenders[k].seconds);
+        if constexpr (on_host) r.rounds[names[k]] = contenders[k].seconds;
+        if (every && loads > 1) std::printf("  %9.2f us, %s by %s\n", 1e6 * median, r.of.text().c_str(), names[k].c_str());
+        if (names[k] == forward) r.forward = median;
+        else if (names[k].empty()) r.usual = median;
+        else if (const auto [at, fresh] = r.seconds.emplace(names[k], median); !fresh) at->second = std::min(at->second, median);
+      }
+      return {};
+    };
+    if (auto t = measure([](const std::string&) { return true; }, 1); !t) return bench::fail("bench_variants", t.error());
+    const auto again = [&](const std::string& one, const std::string& other) {
+      return measure([&](const std::string& name) { return name == one || name == other; }, 4);
+    };
+    if (auto e = report(r, again); !e) return bench::fail("bench_variants", e.error());
   }
   std::printf(
-      "%d steps with a choice: the chosen variant takes at most %.3f times as long as the fastest, and more than 1.03 times in %d; loading "
+      "%d steps with a choice: the chosen variant takes at most %.3f times as long as the fastest, and more than 1.03 times in %d, "
+      "confirmed; loading "
       "all "
       "plans took %.2f s\n",
       counted, worst, above, loading);

@@ -5,8 +5,8 @@
 
 MODEL is the folder of a BERT, --f32 and --bf16 name bench_embed of builds for cpu in these precisions. Ids are random, lengths equal, nothing is padded. For
 each kind of arithmetic and each batch every program runs for SECONDS, one after the other, ROUNDS times: the medians of the rounds, by the clock and by
-processor time. Programs give the last hidden state, isotope the pooled vectors. `int8`: here weights in q8_0 and activations rounded to 8 bits (--a8), in
-onnxruntime quantize_dynamic per channel, in CTranslate2 int8, in OpenVINO the model that nncf.quantize makes (MODEL/int8.xml if it is there).
+processor time. Programs give the last hidden state, isotope the pooled vectors. `int8`: here weights in q8_0, and activations rounded to 8 bits (--a8) by the
+program of f32, or in bf16 by that of bf16 ("isotope bf16"); in onnxruntime quantize_dynamic per channel, in CTranslate2 int8, in OpenVINO the model that nncf.quantize makes (MODEL/int8.xml if it is there).
 """
 import argparse
 import importlib
@@ -20,7 +20,7 @@ import time
 SHAPES = [(1, 16), (1, 64), (1, 128), (8, 64), (32, 128)]
 parser = argparse.ArgumentParser(usage=__doc__)
 parser.add_argument("model")
-parser.add_argument("--f32", required=True)
+parser.add_argument("--f32")
 parser.add_argument("--bf16")
 parser.add_argument("--kinds", nargs="*", default=["f32", "bf16", "int8"])
 parser.add_argument("--threads", type=int, default=1)
@@ -183,15 +183,15 @@ for kind in args.kinds:
         wanted = y if wanted is None else wanted
         cosine = ((y * wanted).sum(-1) / numpy.linalg.norm(y, axis=-1) / numpy.linalg.norm(wanted, axis=-1)).min()
         print(f"{name} in {kind}: least cosine with the first program {cosine:.6f}")
-    runs = {"isotope": None}
-    if kind == "f32":
+    runs = {}
+    if kind == "f32" and args.f32:
         runs["isotope"] = Ours(args.f32)
-    elif kind == "int8":
+    if kind == "int8" and args.f32:
         runs["isotope"] = Ours(args.f32, "--weights", "q8_0", "--a8")
-    elif args.bf16:
+    if kind == "int8" and args.bf16:
+        runs["isotope bf16"] = Ours(args.bf16, "--weights", "q8_0")
+    if kind == "bf16" and args.bf16:
         runs["isotope"] = Ours(args.bf16)
-    else:
-        del runs["isotope"]
     for name, run in peers.items():
         runs[name] = lambda b, s, seconds, run=run: timed(lambda ids=inputs(b, s): run(ids), b, seconds)
     print(f"\n{kind}, {args.threads} thread(s): sentences/s by the clock (by processor time)\n| B x S | " + " | ".join(runs) + " | isotope / best peer |")
@@ -202,7 +202,7 @@ for kind in args.kinds:
             for name, run in runs.items():
                 rates[name].append(run(b, s, args.seconds))
         middle = {name: tuple(statistics.median(x[i] for x in all) for i in (0, 1)) for name, all in rates.items()}
-        best = [max(x[i] for name, x in middle.items() if name != "isotope") for i in (0, 1)]
-        own = middle.get("isotope", (0, 0))
+        own, best = ([max((x[i] for name, x in middle.items() if name.startswith("isotope") == ours), default=0) for i in (0, 1)]
+                     for ours in (True, False))
         print(f"| {b} x {s} | " + " | ".join(f"{w:.1f} ({c:.1f})" for w, c in middle.values()) +
-              f" | {own[0] / best[0]:.2f} ({own[1] / best[1]:.2f}) |", flush=True)
+              f" | {own[0] / (best[0] or 1):.2f} ({own[1] / (best[1] or 1):.2f}) |", flush=True)

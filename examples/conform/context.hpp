@@ -84,7 +84,7 @@ inline iso::result<conform::selection> choose_cases(const command& c, const targ
   if (!ops) return ops.error();
   s.ops = *std::move(ops);
   s.program = program_format(t);
-  s.blocks = t.backend == "cpu" && s.program == iso::dtype::f32;  // no other kernels read them
+  s.blocks = t.backend == "cpu" && (s.program == iso::dtype::f32 || s.program == iso::dtype::bf16);  // no other kernels read them
   if (s.program == iso::dtype::f16)
     for (const conform::spec* op : s.ops)
       if (op->name != "attention" && op->name != "matmul")

@@ -31,6 +31,7 @@ products correctly in any case; whether to nearest even or toward zero, a certif
 |---|---|
 | matrix products | NMSE <= 1e-15 (K + 8) in f32, and \|e\| <= (8 + chain) u sum \|a b\|; chain is the longest serial sum, which the kernel declares |
 | products of a8: activations x in 8 bits, with q8_0 or q4_0 weights | as matrix products of the rounded x: 32 along K have d = max\|x\| / 127 in f32, and x becomes d round(x / d), off by d / 2 at most. So results are off by sum d \|w\| / 2 besides. Codes are summed as integers; blocks are added in ascending order, each by a product and a fused multiply-add: a row has the same bits for any number of rows. A block with inf or NaN, or with such a scale of the weight, gives NaN. Only where it is asked for (`--a8`, the parameter `a8` of plan_inference) |
+| products of bf16 activations and weights in q8_0 or q4_0 | as matrix products with the weights' elements rounded to bf16, each of which is off by \|w\| / 256 at most. Activations of bf16 are off by \|x\| / 256 at most, those of a8 by m / 254, m = max\|x\| of 32 along K |
 | other results in f32 | NMSE <= 1e-11, of attention and its gradients 1e-9, and a hundredth of the mean square of the elements' bounds besides |
 | results in bf16 | NMSE <= 6e-6, of attention 1.5e-5, and a fifth of the mean square of the bounds besides; and \|e\| <= s \|y\| + the bound of f32 |
 | softmax, log_softmax, cross_entropy, norms | NMSE <= 1e-12 in f32, also after a number was added to all logits; cross_entropy's gradient likewise; layer_norm of means beyond 10 deviations 1e-10 |

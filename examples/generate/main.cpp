@@ -65,7 +65,7 @@ isotope::result<void> check(const settings& s) {
   if (s.tokens < 0) return refuse("tokens", "give 0 or more");
   if (!(s.temperature >= 0)) return refuse("temperature", "give 0 or more");
   if (s.top_k < 0) return refuse("top-k", "give 0 or more");
-  if (constexpr auto own = support::target::precision::type; s.diagnose.stored_weights() != "f32" && own != isotope::dtype::f32)
+  if (constexpr auto own = support::target::precision::type; !s.diagnose.stores_in(own))
     return isotope::fail(isotope::errc::invalid_argument, "is for f32 builds, this one stores weights in " + std::string(name_of(own)),
                          s.diagnose.f16_weights ? "flag --f16-weights" : "flag --weights", "leave it out");
   if (!(s.top_p > 0 && s.top_p <= 1)) return refuse("top-p", "give a number in (0, 1]");

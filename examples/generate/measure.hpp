@@ -75,7 +75,9 @@ inline isotope::result<void> print_perplexity(const settings& s, const support::
   if (stored == nullptr || (stored == has && !run.diagnose.a8)) return {};
   const auto wide = measured(nullptr, false);
   if (!wide) return wide.error();
-  support::print(perplexity_line(*wide, has == nullptr ? "f32" : "f32, of the folder's " + std::string(name_of(has({}, {})))));
+  const std::string wide_format(name_of(target::precision::type));
+  support::print(
+      perplexity_line(*wide, has == nullptr ? wide_format : wide_format + ", of the folder's " + std::string(name_of(has({}, {})))));
   char cost[100];
   std::snprintf(cost, sizeof cost, "it costs %.4f, %.3f %%\n", own->value() - wide->value(), 100 * (own->value() / wide->value() - 1));
   support::print(cost);

@@ -39,7 +39,7 @@ isotope::result<void> check(const settings& s) {
     if (r.value < r.least || r.value > r.most)
       return fail(errc::invalid_argument, "is " + std::to_string(r.value), std::string("flag --") + r.flag,
                   "give " + std::to_string(r.least) + " to " + std::to_string(r.most));
-  if (constexpr auto own = support::target::precision::type; s.diagnose.stored_weights() != "f32" && own != isotope::dtype::f32)
+  if (constexpr auto own = support::target::precision::type; !s.diagnose.stores_in(own))
     return fail(errc::invalid_argument, "is for f32 builds, this one stores weights in " + std::string(name_of(own)), "flag --weights",
                 "leave it out");
   return {};

@@ -41,6 +41,11 @@ struct diagnose_settings {
 
   /// The name of the format of weights.
   std::string_view stored_weights() const { return f16_weights ? "f16" : std::string_view(weights); }
+  /// Whether programs whose own format is `own` store weights so.
+  bool stores_in(isotope::dtype own) const {
+    return own == isotope::dtype::f32 || stored_weights() == "f32" ||
+           (own == isotope::dtype::bf16 && (stored_weights() == "q8_0" || stored_weights() == "q4_0"));
+  }
   bool decompose_all() const { return kernel_dispatch == "common"; }
 };
 
@@ -58,9 +63,11 @@ inline const std::map<std::string, std::string, std::less<>>& diagnose_meanings(
       {"diagnose.f16_weights",
        "f32 builds, to generate alone: weights of products are stored in f16, half the bytes; activations stay f32"},
       {"diagnose.weights",
-       "f32 builds, to generate alone: the format of weights of products: f32, f16, bf16, q8_0 or q4_0; the last two are for cpu"},
+       "to generate alone: the format of weights of products: in f32 builds f32, f16, bf16, q8_0 or q4_0, in bf16 builds the last two, "
+       "which are for cpu"},
       {"diagnose.a8",
-       "with weights in q8_0 or q4_0: products round their activations to 8 bits, 32 at a time, and multiply integers: faster, less exact"},
+       "f32 builds, with weights in q8_0 or q4_0: products round their activations to 8 bits, 32 at a time, and multiply integers: faster, "
+       "less exact"},
       {"diagnose.no_coop", "gpu: no matrix units"},
       {"diagnose.no_coop_f16", "gpu: no matrix units for f16 operands; bf16 keeps them"},
       {"diagnose.no_workgroup_coop", "gpu: no VK_NV_cooperative_matrix2"},

@@ -82,6 +82,7 @@ struct made_up {
   struct run {
     std::vector<dispatch> all;
     int times = 1;
+    bool alone = false;
   };
   struct view {
     std::uint64_t at;
@@ -90,7 +91,7 @@ struct made_up {
   };
   static constexpr std::int64_t count = 1000;
   std::vector<considered_variant> variants{{"a", 1.0}, {"b", 1.1}, {"wrong", 1.2}, {"slow", 3.5}, {"narrow", 0, "it does not fit"}};
-  std::map<std::string, double> seconds_of{{"a", 2e-3}, {"b", 1e-3}, {"wrong", 1e-5}, {"slow", 1e-6}};
+  std::map<std::string, double> seconds_of{{"a", 2e-3}, {"b", 1e-3}, {"wrong", 1e-5}, {"slow", 1e-6}}, seconds_alone;
   std::string slow_at_first;  // the first run of this variant takes four times as long
   std::set<std::string> timed;
   std::map<std::string, int> runs;
@@ -138,8 +139,12 @@ struct made_up {
       timed.insert(d.variant);
     }
     const std::string& variant = r.all.front().variant;
-    return (++runs[variant] == 1 && variant == slow_at_first ? 4 : 1) * seconds_of.at(variant);
+    return (++runs[variant] == 1 && variant == slow_at_first ? 4 : 1) * (r.alone ? seconds_alone : seconds_of).at(variant);
   }
+};
+/// On this device a kernel that follows itself starts sooner than alone.
+struct late_starter : made_up {
+  result<run> prepare_alone(const std::vector<dispatch>& all) { return run{all, 1, true}; }
 };
 struct one_step {
   std::vector<step> steps = std::vector<step>(1);
@@ -205,6 +210,22 @@ TEST(tuner, a_short_kernel_does_not_leave_for_one_slow_run) {
   EXPECT_TRUE(tuner(p.view(), c, d).settle(d.record({})));
   EXPECT_EQ(c.find("step"), "b");
 }
+TEST(tuner, of_short_kernels_that_are_close_the_fastest_alone_wins) {
+  const auto chosen = [](double a, double b, double b_alone = 6e-5) {
+    late_starter d;
+    d.variants = {{"a", 1.0}, {"b", 1.1}};
+    d.seconds_of = {{"a", a}, {"b", b}}, d.seconds_alone = {{"a", 8e-5}, {"b", b_alone}};
+    const one_step p;
+    variant_cache c(tuning::measure, "", "device");
+    EXPECT_TRUE(tuner(p.view(), c, d).settle(d.record({})));
+    return c.find("step");
+  };
+  EXPECT_EQ(chosen(5e-5, 5.4e-5), "b");
+  EXPECT_EQ(chosen(5e-5, 5.4e-5, 7.99e-5), "a") << "a tie goes to the predicted one";
+  EXPECT_EQ(chosen(5e-5, 5.4e-5, 7.95e-5), "b");
+  EXPECT_EQ(chosen(5e-5, 5.6e-5), "a") << "they are not close";
+  EXPECT_EQ(chosen(5e-4, 5.4e-4), "a") << "they are not short";
+}
 TEST(tuner, without_measuring_the_estimate_is_kept_and_nothing_runs) {
   made_up d;
   const one_step p;
@@ -215,6 +236,26 @@ TEST(tuner, without_measuring_the_estimate_is_kept_and_nothing_runs) {
   c.put_measured("step", "a variant of an earlier build");
   EXPECT_FALSE(tuner(p.view(), c, d).settle(d.record({&c})));
   EXPECT_EQ(c.find("step"), "a") << "a name that no variant has is a missing choice";
+}
+/// The same device beside other programs, which come while three of four runs of "b" go on.
+struct beside_others : made_up {
+  static constexpr bool shared = true;
+  result<double> seconds(const run& r) {
+    const double alone = *made_up::seconds(r);
+    return r.all.front().variant == "b" && runs["b"] % 4 != 0 ? 2.5 * alone : alone;
+  }
+};
+TEST(tuner, beside_other_programs_the_least_of_many_runs_counts) {
+  beside_others d;
+  const one_step p;
+  variant_cache c(tuning::measure, "", "device");
+  EXPECT_TRUE(tuner(p.view(), c, d).settle(d.record({})));
+  EXPECT_EQ(c.find("step"), "b");
+  made_up quiet;
+  quiet.seconds_of["b"] = 2.5e-3;  // what most of those runs take
+  variant_cache of_quiet(tuning::measure, "", "device");
+  EXPECT_TRUE(tuner(p.view(), of_quiet, quiet).settle(quiet.record({})));
+  EXPECT_EQ(of_quiet.find("step"), "a");
 }
 TEST(tuner, without_memory_the_estimate_stays_and_one_line_says_so) {
   made_up d;

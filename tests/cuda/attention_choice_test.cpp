@@ -1,4 +1,4 @@
-/// Which variants of attention are chosen: those that were measured to be the fastest, whatever the number of sequences. Nothing runs on a device.
+/// Which variants of attention are chosen: those that were measured to be the fastest; in batch-invariant plans whatever the number of sequences. Nothing runs on a device.
 #include <isotope/kernels/cuda/native/attention.hpp>
 #include <isotope/kernels/cuda/native/attention_cached.hpp>
 #include <isotope/kernels/cuda/native/attention_grad.hpp>
@@ -88,7 +88,7 @@ TEST(cuda_attention_choice, says_what_rules_a_variant_out) {
             "the device has too little shared memory");
 }
 
-/// Of cached attention: the number of rows is no part of the problem.
+/// Of cached attention in a batch-invariant plan: the number of rows is no part of the problem.
 const cuda::cached_variant& cached(std::int64_t T, std::int64_t heads, std::int64_t groups, std::string_view copies,
                                    std::int64_t chunk = 32) {
   return *choose_kernel(cuda::cached_variants,
@@ -108,6 +108,27 @@ TEST(cuda_attention_choice, of_cached_attention_divides_from_1025_positions_on) 
         ASSERT_EQ(shared.queries, 4);
         ASSERT_FALSE(shared.copies);
       }
+}
+/// In other plans it is the one that an H200 took the least time for, with half of the positions filled.
+TEST(cuda_attention_choice, of_cached_attention_depends_on_rows_unless_the_plan_is_batch_invariant) {
+  const auto chosen = [](std::int64_t T, std::int64_t rows, std::int64_t heads = 12, std::int64_t groups = 12) {
+    cuda::cached_problem p{.T = T, .heads = heads, .groups = groups, .chunk = 32, .rows = rows, .multiprocessors = 132};
+    if (heads != groups) p.copies = "several query heads share a key-value head";
+    const auto& v = *choose_kernel(cuda::cached_variants, p).variant;
+    return v.copies ? std::string("copies") : std::to_string(v.queries) + " heads, " + std::to_string(v.splits) + " parts";
+  };
+  for (const std::int64_t rows : {1, 2, 4}) EXPECT_EQ(chosen(1024, rows), "1 heads, 4 parts") << rows;
+  EXPECT_EQ(chosen(1024, 8), "1 heads, 1 parts");
+  for (const std::int64_t rows : {32, 64}) EXPECT_EQ(chosen(1024, rows), "copies") << rows;
+  for (const std::int64_t rows : {1, 8, 64}) EXPECT_EQ(chosen(256, rows), "1 heads, 1 parts") << rows;
+  EXPECT_EQ(chosen(2048, 1), "1 heads, 8 parts");
+  EXPECT_EQ(chosen(2048, 4), "1 heads, 4 parts");
+  EXPECT_EQ(chosen(2048, 8), "1 heads, 2 parts");
+  EXPECT_EQ(chosen(2048, 64), "copies");
+  EXPECT_EQ(chosen(1024, 1, 32, 8), "1 heads, 4 parts");
+  EXPECT_EQ(chosen(1024, 4, 32, 8), "1 heads, 1 parts");
+  EXPECT_EQ(chosen(1024, 8, 32, 8), "4 heads, 2 parts");
+  EXPECT_EQ(chosen(1024, 64, 32, 8), "4 heads, 1 parts");
 }
 TEST(cuda_attention_choice, of_cached_attention_keeps_to_the_planned_memory) {
   kernel_choices asked{.wanted = "cached attention: blocks of 1 head, 4 parts"};

@@ -38,7 +38,8 @@ struct launches {
   std::size_t layers = 0;
 
   launches(const model::gpt& g, int rows, const device_limits& d, bool batch_invariant = false) {
-    const auto planned = plan_inference<bf16>(model::gpt_cached_logits_of{g, rows, rows, 0}, 0, true, batch_invariant);
+    const auto planned =
+        plan_inference<bf16>(model::gpt_cached_logits_of{g, rows, rows, 0}, 0, true, false, nullptr, nullptr, batch_invariant);
     EXPECT_TRUE(planned.ok()) << (planned ? std::string() : planned.error().line());
     const plan_view p = *planned;
     region_addresses base;
@@ -86,8 +87,10 @@ struct decoding {
 class on_a_device {
  public:
   /// tokens: of a step; 0: as many as rows.
-  on_a_device(const model::gpt& g, int rows, bool halves, bool joins = true, int tokens = 0, bool whole_step = false) : vocab_(g.vocab) {
+  on_a_device(const model::gpt& g, int rows, bool halves, bool joins = true, int tokens = 0, bool whole_step = false, bool row_norms = true)
+      : vocab_(g.vocab) {
     auto o = cuda_test::test_options();
+    o.diagnose.no_row_norms = !row_norms;
     o.diagnose.no_whole_step = !whole_step;
     o.diagnose.no_halves = !halves;
     o.diagnose.no_joins = !joins;

@@ -105,13 +105,15 @@ TEST(emulator, products_of_a_warp_are_those_of_plain_loops) {
   std::vector<float> a(16 * 16), b(16 * 8);
   for (std::size_t i = 0; i < a.size(); ++i) d.put(i, a[i] = float(int(i * 29 % 17) - 8));
   for (std::size_t i = 0; i < b.size(); ++i) d.put(256 + i, b[i] = float(int(i * 13 % 19) - 9));
-  d.run(isotope_emulated_check_product, 0, 1, 32, 768);
-  for (std::size_t i = 0; i < 16; ++i)
-    for (std::size_t j = 0; j < 8; ++j) {
-      float s = 0;
-      for (std::size_t k = 0; k < 16; ++k) s += a[16 * i + k] * b[8 * k + j];
-      EXPECT_EQ(d.out[8 * i + j], s) << i << ", " << j;
-    }
+  for (const int mode : {0, 2}) {
+    d.run(isotope_emulated_check_product, mode, 1, 32, 768);
+    for (std::size_t i = 0; i < 16; ++i)
+      for (std::size_t j = 0; j < 8; ++j) {
+        float s = 0;
+        for (std::size_t k = 0; k < 16; ++k) s += a[16 * i + k] * b[8 * k + j];
+        EXPECT_EQ(d.out[8 * i + j], s) << mode << ": " << i << ", " << j;
+      }
+  }
   EXPECT_DEATH(d.run(isotope_emulated_check_product, 1, 1, 32, 768), "whole warp is executed by a part of it");
 }
 TEST(emulator, blocks_of_a_cluster_send_numbers_to_each_other) {

@@ -111,9 +111,8 @@ TEST(cuda_encoder, takes_the_place_of_all_launches) {
     ASSERT_EQ(l.why, "");
     std::vector<std::string> wanted;
     if (tokens <= 16) wanted = {"encode_384_16"};
-    else if (tokens <= 32) wanted = {"encode_384_32"};
-    else if (tokens <= 112) wanted = {"encode_384_16", "encode_384_16", "encode_384_16", "pool_bf16_wide"};
-    else wanted = {"encode_384_32", "encode_384_32", "encode_384_32", "pool_bf16_wide"};
+    else if (tokens <= 112) wanted = {"encode_384_16", "encode_384_16", "encode_384_16", "encode_pool_384"};
+    else wanted = {"encode_384_24", "encode_384_24", "encode_384_24", "encode_pool_384"};
     EXPECT_EQ(l.names(), wanted);
     check(l);
     const auto early = early_starts(l.all, graph_edges(l.all), hopper());
@@ -128,30 +127,28 @@ TEST(cuda_encoder, has_one_launch_for_all_clusters_where_the_device_has_room_for
   model::bert deep = small;
   deep.layers = 13;
   std::uint64_t before = 0;
-  for (const int tokens : {33, 64, 112, 128}) {
+  for (const int tokens : {17, 64, 112, 128}) {
     SCOPED_TRACE(tokens);
-    const std::string name = tokens <= 112 ? "encode_384_16" : "encode_384_32";
-    EXPECT_EQ(launches::shared(small, tokens).names(), (std::vector<std::string>{name, "pool_bf16_wide"}));
+    const std::string name = tokens <= 112 ? "encode_384_16" : "encode_384_24";
+    EXPECT_EQ(launches::shared(small, tokens).names(), std::vector<std::string>{name});
     const auto l = launches::shared(deep, tokens);
-    EXPECT_EQ(l.names(), (std::vector<std::string>{name, name, name, "pool_bf16_wide"})) << "a launch has six layers at most";
+    EXPECT_EQ(l.names(), (std::vector<std::string>{name, name, name})) << "a launch has six layers at most";
     check(l);
-    std::uint64_t flags = 0;
+    std::uint64_t counts = 0;
     for (const dispatch& d : l.all) {
       EXPECT_FALSE(d.starts_early) << "clusters that wait for each other do not wait for other launches, too";
-      EXPECT_EQ(d.count.together, d.function == name);
-      if (d.function != name) continue;
+      EXPECT_TRUE(d.count.together);
       gpu::encode_arguments a;
       std::memcpy(&a, d.arguments.data(), sizeof a);
       EXPECT_EQ(a.tiles, std::int32_t(d.count.x / d.count.cluster));
-      EXPECT_GE(a.flags, launches::scratch + std::uint64_t(small_encoder::flags_at));
-      EXPECT_EQ(a.flags, flags == 0 ? a.flags : flags) << "launches go on counting";
-      flags = a.flags;
+      EXPECT_GE(a.counts, launches::scratch + std::uint64_t(small_encoder::zeros_at));
+      EXPECT_EQ(a.counts, counts == 0 ? a.counts : counts) << "launches go on counting";
+      counts = a.counts;
     }
-    EXPECT_NE(flags, before) << "others than with another number of clusters, which do not all take part";
-    before = flags;
+    EXPECT_NE(counts, before) << "others than with another number of clusters, which do not all take part";
+    before = counts;
   }
-  EXPECT_EQ(launches::shared(small, 16).all.size(), 1u);
-  EXPECT_FALSE(launches::shared(small, 32).all[0].count.together) << "one cluster waits for no other";
+  EXPECT_FALSE(launches::shared(small, 16).all[0].count.together) << "one cluster waits for no other";
 }
 TEST(cuda_encoder, reads_ids_and_writes_vectors_in_the_memory_of_the_host) {
   for (const int tokens : {16, 32, 128}) {
@@ -176,13 +173,13 @@ TEST(cuda_encoder, reads_ids_and_writes_vectors_in_the_memory_of_the_host) {
     EXPECT_EQ(after.place_ids, host(in.copy, before.place_ids));
     EXPECT_EQ(after.starts, host(in.copy, before.starts));
     EXPECT_EQ(after.words, before.words);
-    if (tokens <= 32) {
+    if (tokens <= 16) {
       EXPECT_EQ(after.y, before.y);
       EXPECT_EQ(after.y_host, host(out.copy, before.y));
       continue;
     }
     EXPECT_NE(before.kept_starts, 0u) << "later launches read where texts start in memory of the device";
-    gpu::pool_arguments last;
+    gpu::encode_arguments last;
     std::memcpy(&last, direct.launches.back().arguments.data(), sizeof last);
     EXPECT_EQ(last.starts, before.kept_starts);
     EXPECT_EQ(last.y_host, host(out.copy, last.y));
@@ -310,7 +307,7 @@ TEST(cuda_encoder, asks_the_driver_how_many_clusters_fit) {
     return one ? std::int64_t(one->joined_launches()) : -1;
   };
   EXPECT_EQ(launches_of(4), 1);
-  EXPECT_EQ(launches_of(3), 3) << "a launch for each layer and one more";
+  EXPECT_EQ(launches_of(3), 4) << "a launch for each layer, one more and one that pools";
   EXPECT_EQ(launches_of(0), 0);
 }
 
@@ -330,7 +327,7 @@ TEST(cuda_encoder, gives_the_vectors_of_separate_launches) {
                             {small, 16, {0, 16}},
                             {small, 16, {0, 5, 5, 12}, true},
                             {small, 16, {3, 9, 14}},
-                            {small, 17, {0, 17}, true},
+                            {small, 17, {0, 17}},
                             {small, 32, {0, 9, 31}},
                             {deep, 30, {0, 11, 30}},
                             {small, 64, {0, 30, 64}},
@@ -339,13 +336,16 @@ TEST(cuda_encoder, gives_the_vectors_of_separate_launches) {
                             {small, 100, {0, 0, 100, 100}},
                             {deep, 16, {0, 16}},
                             {deep, 40, {0, 30, 40}},
-                            {small, 20, {0, 3, 20}, true, "encode_16"},
-                            {small, 81, {16, 41, 81}, true, "encode_32"},  // the last cluster does not wait for the first one
+                            {small, 20, {0, 3, 20}, true, "encode_24"},
+                            {small, 41, {5, 20, 41}, true},  // the last cluster does not wait for the first one
                             {deep, 100, {0, 5, 60, 100}},
                             {small, 112, {0, 15, 31, 112}},
                             {small, 128, {0, 70, 128}, false, "encode_16"},
-                            {small, 40, {0, 10, 40}, false, "encode_32"},
-                            {small, 128, {2, 31, 66, 80}, false, "encode_32"}};
+                            {small, 65, {0, 23, 48, 48, 62}, true, "encode_24"},
+                            {small, 112, {0, 15, 31, 112}, false, "encode_24"},
+                            {deep, 40, {0, 30, 40}, false, "encode_24"},
+                            {small, 40, {0, 10, 40}, false, "encode_24"},
+                            {small, 128, {2, 31, 66, 80}, false}};
   for (const sample& x : samples)
     for (const auto pooling : {pooling_kind::mean, pooling_kind::first}) {
       if (cuda_test::emulated() && (!x.emulated || pooling == pooling_kind::first)) continue;
@@ -358,8 +358,8 @@ TEST(cuda_encoder, gives_the_vectors_of_separate_launches) {
       ASSERT_TRUE(one.ok()) << line_of(one);
       ASSERT_TRUE(apart.ok()) << line_of(apart);
       ASSERT_TRUE(other.ok()) << line_of(other);
-      const bool several = x.tokens > 32 || (x.tokens > 16 && x.variant == "encode_16");
-      const auto least = std::size_t(x.size.layers + 5) / 6, most = std::size_t(x.size.layers) + 1;
+      const bool several = x.tokens > (x.variant == "encode_24" ? 24 : 16);
+      const auto least = std::size_t(x.size.layers + 5) / 6, most = std::size_t(x.size.layers) + 2;
       ASSERT_EQ(apart->joined_launches(), several ? most : least);
       ASSERT_TRUE(one->joined_launches() == least || (several && !cuda_test::emulated() && one->joined_launches() == most));
       ASSERT_EQ(other->joined_launches(), 0u);

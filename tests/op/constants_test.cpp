@@ -56,8 +56,8 @@ using entries_in_order = boost::mp11::mp_list<
     keeps<op::rfft, 1, 2>, keeps<op::irfft, 1, 2>,  // points; factor, inner
     keeps<op::rope, 5, 3>,  // first, direction, heads, context, bits of the factor; base, low, high
     keeps<op::matmul, 6, 2>,  // format, operands, half_weight, packed, batch_invariant, a8; alpha, beta
-    keeps<op::attention, 8, 2>, keeps<op::attention_grad, 8, 2>,  // heads, kv_heads, causal, packed, masked, window, all_heads, first_head; scale, dropout
-    keeps<op::attention_cached, 2, 1>,  // heads, window; scale
+    keeps<op::attention, 8, 2>, keeps<op::attention_grad, 8, 2>,  // heads, kv_heads, causal (and batch_invariant), packed, masked, window, all_heads, first_head; scale, dropout
+    keeps<op::attention_cached, 3, 1>,  // heads, window, batch_invariant; scale
     keeps<op::attention_packed, 2, 1>,  // heads, causal; scale
     keeps<op::pool, 2, 0>,  // how, normalise
     keeps<op::adamw, 5, 2>, keeps<op::sgd, 5, 2>, keeps<op::momentum, 5, 2>, keeps<op::muon, 5, 2>>;  // decaying, shadow, clips, columns, written; rate_scale, direction_scale

@@ -156,4 +156,16 @@ TEST(a8_rounding, takes_the_nearest_code_halves_to_even_and_survives_tiny_number
   static_assert(iso::quantized::round_activations(std::array<double, 32>{1, 2}.data()).code[1] == 127);
 }
 
+struct half_product {
+  template <iso::Machine M> iso::tensor<M> operator()(iso::scope<M> s) const {
+    return matmul(s.input("x", {2, K}, iso::dtype::bf16), transpose(s.param("w", {N, K}, iso::init::normal(1))));
+  }
+};
+TEST(a8, is_refused_in_programs_of_bf16) {
+  const auto p = iso::plan_inference<reference_bf16>(half_product{}, 0, true, false, iso::weights::q8_0, nullptr, false, true);
+  ASSERT_FALSE(p.ok());
+  const auto expected = reads_blocks<reference_bf16>() ? "a8 rounds activations of f32 programs" : "does not read them";
+  EXPECT_NE(p.error().line().find(expected), std::string::npos) << p.error().line();
+}
+
 }  // namespace a8_test

@@ -102,6 +102,11 @@ TEST(estimate, of_attention_to_caches_counts_the_positions_that_hold_tokens) {
     expect_parts(e, 0, (2 * row + ids + share * 2 * cached) / 1e9, 0, 3e-6);
     EXPECT_EQ(e.flops, std::int64_t(4 * 2 * 32 * 16 * share));
   }
+  const auto& of = isotope::info<isotope::op::attention_cached>;
+  c.measured(quantity::stream_large, 1e8);  // though all fits what stream_small was measured with
+  expect_parts(of_op(*p, of, c), 0, (2 * row + ids + 2 * cached) / 1e8, 0, 3e-6);
+  c.measured(quantity::attention, 1e6);
+  expect_parts(of_op(*p, of, c), 4 * 2 * 32 * 16 / 1e6, 0, 0, 3e-6);
 }
 TEST(estimate, of_attention_counts_the_numbers_that_it_drops_by) {
   constexpr double pairs = 2 * 4 * (50.0 * 51 / 2), forward = 4 * 8 * pairs, backward = 10 * 8 * pairs;  // batches, heads; operations

@@ -210,7 +210,47 @@ TEST(weight_storage, refuses_other_formats_and_programs_of_16_bits) {
   EXPECT_NE(p.error().line().find("cannot be stored in i32: choose f32, f16, bf16, q8_0 or q4_0"), std::string::npos) << p.error().line();
   const auto q = iso::plan_inference<reference_bf16>(logits, 0, true, false, iso::weights::f16);
   ASSERT_FALSE(q.ok());
-  EXPECT_NE(q.error().line().find("weights of a bf16 program are stored in bf16"), std::string::npos) << q.error().line();
+  EXPECT_NE(q.error().line().find("weights of a bf16 program are stored in bf16, q8_0 or q4_0"), std::string::npos) << q.error().line();
+}
+
+/// x w^T of bf16.
+struct half_product {
+  int rows = 1;
+  template <iso::Machine M> iso::tensor<M> operator()(iso::scope<M> s) const {
+    return matmul(s.input("x", {rows, 800}, iso::dtype::bf16), transpose(s.param("w", {37, 800}, iso::init::normal(1))));
+  }
+};
+template <class T> void in_blocks_has_the_bits_of_weights_that_were_rounded_before(iso::weight_storage how) {
+  for (const int rows : {1, 3, 11, 70}) {
+    const auto planned = [&](iso::weight_storage stored) {
+      return must(iso::plan_inference<T>(half_product{rows}, 0, true, false, stored, nullptr, true));
+    };
+    auto dense = loaded<T>(planned(nullptr)), blocks = loaded<T>(planned(how));
+    std::vector<float> w = input_values<float>("w", 37 * 800);
+    EXPECT_EQ(blocks.parameters()[0].type, how({}, {}));
+    ASSERT_TRUE(blocks.write(iso::tensor_kind::parameter, 0, w).ok());
+    round_to_blocks(how({}, {}), w);
+    ASSERT_TRUE(dense.write(iso::tensor_kind::parameter, 0, w).ok());
+    std::vector<std::vector<iso::bfloat16>> y;
+    for (auto* s : {&dense, &blocks}) {
+      const auto x = s->template input<iso::bfloat16>("x");
+      ASSERT_TRUE(x.ok());
+      const auto values = input_values<float>("x", std::int64_t(x->size()));
+      std::transform(values.begin(), values.end(), x->begin(), [](float v) { return iso::bfloat16(v); });
+      s->run({}, iso::phase_always);
+      const auto out = s->template output<iso::bfloat16>("output");
+      ASSERT_TRUE(out.ok());
+      y.emplace_back(out->begin(), out->end());
+    }
+    for (std::size_t i = 0; i < y[0].size(); ++i) ASSERT_EQ(y[0][i].bits, y[1][i].bits) << rows << ' ' << i;
+  }
+}
+TEST(weight_storage, in_blocks_gives_a_bf16_program_the_bits_of_weights_that_were_rounded_before) {
+  if (!reads_blocks<reference_bf16>()) GTEST_SKIP() << "this backend has no kernels that read weights in blocks";
+  for (const auto how : {iso::weights::q8_0, iso::weights::q4_0}) {
+    in_blocks_has_the_bits_of_weights_that_were_rounded_before<reference_bf16>(how);
+    in_blocks_has_the_bits_of_weights_that_were_rounded_before<on<iso::precision::bf16, iso::kernels::native>>(how);
+  }
 }
 
 TEST(weight_storage, in_blocks_refuses_rows_of_no_multiple_of_32_and_weights_that_are_not_summed_along_their_rows) {

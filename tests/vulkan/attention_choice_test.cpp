@@ -1,4 +1,4 @@
-/// Which variants of attention are chosen: those that were measured to be the fastest, whatever the number of sequences. Nothing runs on a device.
+/// Which variants of attention are chosen: those that were measured to be the fastest; in batch-invariant plans whatever the number of sequences. Nothing runs on a device.
 #include <isotope/kernels/vulkan/native/attention.hpp>
 #include <isotope/kernels/vulkan/native/attention_grad.hpp>
 #include <isotope/kernels/vulkan/portable/attention_cached.hpp>
@@ -79,6 +79,37 @@ TEST(vulkan_attention_choice, does_not_depend_on_the_number_of_sequences) {
       EXPECT_EQ(vulkan::fitting_tiles(vulkan::attention_khr::variants, work(rows, 64, f, 16, flops), nullptr).subgroups,
                 vulkan::fitting_tiles(vulkan::attention_khr::variants, work(rows, 64, f, 16), nullptr).subgroups);
     }
+}
+/// The subgroups of a workgroup that is chosen for B sequences of S tokens with the heads of GPT-2 124M, in a plan that is batch invariant or is not.
+std::int64_t subgroups(std::int64_t B, std::int64_t S, bool invariant, attention_part part) {
+  vulkan::device_limits f;
+  f.shared_bytes = 49152, f.multiprocessors = 132;
+  attributes a = op::attention_constants{.heads = 12, .kv_heads = 12, .causal = true, .packed = true, .scale = 0.125};
+  if (invariant) op::attention::set_batch_invariant(a);
+  const auto tensor = [](const shape& dims) {
+    vulkan::view v{.dims = dims, .type = dtype::bf16};
+    for (std::int64_t k = dims.rank - 1, n = 1; k >= 0; n *= dims[int(k--)]) v.strides[std::size_t(k)] = n;
+    return v;
+  };
+  const std::array in{tensor({B, S, 3 * 768})};
+  const std::array out{tensor({B, S, 768}), tensor({B, 12, S})};
+  vulkan::launch l;
+  l.in = in, l.out = out, l.attr = &a, l.device = &f;
+  auto w = vulkan::attention_work::of(vulkan::attention_heads::forward(l), l, part);
+  w.side = 16;
+  return part == attention_part::y ? vulkan::fitting_tiles(vulkan::attention_khr::variants, w, nullptr).subgroups
+                                   : vulkan::fitting_tiles(vulkan::attention_grad_khr::queries_variants, w, nullptr).subgroups;
+}
+TEST(vulkan_attention_choice, of_few_short_heads_gives_each_a_workgroup_unless_the_plan_is_batch_invariant) {
+  for (const auto part : {attention_part::y, attention_part::queries}) {
+    EXPECT_EQ(subgroups(8, 128, false, part), 8);
+    EXPECT_EQ(subgroups(1, 128, false, part), 8);
+    EXPECT_EQ(subgroups(12, 128, false, part), 4) << "more heads than multiprocessors";
+    EXPECT_EQ(subgroups(8, 64, false, part), 4) << "64 rows own a head";
+    EXPECT_EQ(subgroups(8, 129, false, part), 4);
+    for (const std::int64_t B : {1, 8, 64})
+      for (const std::int64_t S : {64, 128, 129}) EXPECT_EQ(subgroups(B, S, true, part), 4) << B << ' ' << S;
+  }
 }
 /// A cache is read by one workgroup up to 1,024 keys, and then in parts of about as many, up to 64.
 TEST(vulkan_attention_choice, of_the_parts_of_a_cache_depends_on_its_length_alone) {

@@ -55,6 +55,7 @@ struct run_facts {
 /// - products (gemm_operands) of up to 8 rows: bytes over rows, and over rows_8 with few_rows besides, in proportion to the rows;
 /// - products of more rows: flops / product_large + what 512^3 took longer than that says;
 /// - attention, and other ops that run products: flops / attention, and random numbers where it drops probabilities;
+/// - attention to caches: flops / attention, or bytes / stream_large where `stream` says less, since other steps have put keys and values out of the caches;
 /// - other steps: bytes / stream, with elements of gelu and the like, and of dropout, besides.
 ///
 /// Nothing is predicted from a figure that there is not: the part is 0 then, and `from` says none.
@@ -99,6 +100,9 @@ inline time_estimate estimate(const plan_view& p, const step& s, const calibrati
       const double width = double(y.dims[-1]) / double(how.heads + (backward && how.packed ? 2 * how.kv_heads : 0));
       functions += over(double(r.flops) / ((backward ? 10 : 4) * width), quantity::random);
     }
+  } else if (s.op == &info<op::attention_cached>) {
+    bytes = std::max(bytes, over(double(r.bytes), quantity::stream_large));
+    products = over(double(r.flops), quantity::attention);
   } else if (s.body_size == 0) {
     const operand& x = p.operands[std::size_t(s.operands)];
     if (d::is_heavy(s.op)) functions += over(s.inputs > 0 ? double(x.dims.count()) : elements, quantity::heavy);

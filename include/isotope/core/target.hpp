@@ -50,6 +50,7 @@ struct kernel_info {
   /// The same for a right operand that is the transpose of a weight, of programs that update none.
   std::int64_t (*packed_transposed)(const step_shapes&) = nullptr;
   bool packs = false;         // of an optimiser update: also updates packed copies of weights
+  bool packs_blocks = false;  // packed_transposed also takes such a weight in blocks
   bool reads_blocks = false;  // of an op with a weight: the kernel reads it in blocks, too (core/quantized.hpp)
   bool counts_all_elements =
       false;  // of an op that draws: numbers are drawn by the element's number among those of all devices (op::dropout, op::attention)

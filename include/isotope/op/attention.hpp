@@ -15,6 +15,11 @@ struct attention_shape {
   using constants = attention_constants;
   static constexpr int operands(const constants& c) { return (c.packed ? 1 : 3) + (c.masked ? 1 : 0); }
   static constexpr bool random(const attributes& a) { return constants::of(a).dropout > 0; }
+  static constexpr void set_batch_invariant(attributes& a) {
+    auto c = constants::of(a);
+    c.batch_invariant = true;
+    a = c;
+  }
   /// Heads may be divided, queries, keys and values alike; where they do not divide, by units of a key-value head and its queries (axis_split::units). With dropout, the first batch on a rank is number data index x B of all.
   static constexpr void shard(sharding& s) {
     auto c = constants::of(s.attr);

@@ -7,16 +7,22 @@ namespace op {
 /// Operands: q (N, H D), caches of keys and of values (B, G, T, D), sequence (N) i32, position (N) i32.
 struct attention_cached {
   struct constants {
-    std::int64_t heads = 0;   // H
-    std::int64_t window = 0;  // a query attends to this many keys up to its own; 0: no window
-    double scale = 0;         // of the scores; 0: 1 / sqrt(head size), which the shape rule fills in
-    static constexpr constants of(const attributes& a) { return {a.i[0], a.i[1], a.f[0]}; }
-    constexpr operator attributes() const { return {.i = {heads, window}, .f = {scale}}; }
+    std::int64_t heads = 0;        // H
+    std::int64_t window = 0;       // a query attends to this many keys up to its own; 0: no window
+    double scale = 0;              // of the scores; 0: 1 / sqrt(head size), which the shape rule fills in
+    bool batch_invariant = false;  // kernels add up a query in the same order however many there are: plan_inference's batch_invariant
+    static constexpr constants of(const attributes& a) { return {a.i[0], a.i[1], a.f[0], a.i[2] != 0}; }
+    constexpr operator attributes() const { return {.i = {heads, window, batch_invariant}, .f = {scale}}; }
     /// The first key that the query at this position attends to.
     constexpr std::int64_t first(std::int64_t position) const { return window == 0 || position < window ? 0 : position + 1 - window; }
   };
   static constexpr std::string_view name = "attention_cached";
   static constexpr operand_layout layout = operand_layout::rows;
+  static constexpr void set_batch_invariant(attributes& a) {
+    auto c = constants::of(a);
+    c.batch_invariant = true;
+    a = c;
+  }
   /// q k^T and p v, if every query is at the last position.
   static constexpr std::int64_t flops(const step_shapes& s) {
     const auto c = s.constants<attention_cached>();

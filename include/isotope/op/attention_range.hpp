@@ -28,11 +28,12 @@ struct attention_constants {
   double dropout = 0;                    // dropout rate of attention probabilities, in [0, 1)
   std::int64_t all_heads = 0;            // of a batch on all devices, of which `heads` are here; 0: all are here
   std::int64_t first_head = 0;           // the number of the first head here among those of all batches on all devices
+  bool batch_invariant = false;  // kernels add up a sequence in the same order however many there are: plan_inference's batch_invariant
   static constexpr attention_constants of(const attributes& a) {
-    return {a.i[0], a.i[1], a.i[2] != 0, a.i[3] != 0, a.i[4] != 0, a.i[5], a.f[0], a.f[1], a.i[6], a.i[7]};
+    return {a.i[0], a.i[1], (a.i[2] & 1) != 0, a.i[3] != 0, a.i[4] != 0, a.i[5], a.f[0], a.f[1], a.i[6], a.i[7], (a.i[2] & 2) != 0};
   }
   constexpr operator attributes() const {
-    return {.i = {heads, kv_heads, causal, packed, masked, window, all_heads, first_head}, .f = {scale, dropout}};
+    return {.i = {heads, kv_heads, causal + 2 * batch_invariant, packed, masked, window, all_heads, first_head}, .f = {scale, dropout}};
   }
   /// The number of head h of batch b among those of all devices, by which dropout draws.
   constexpr std::int64_t head_number(std::int64_t b, std::int64_t h) const {

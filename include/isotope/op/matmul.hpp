@@ -5,7 +5,7 @@
 namespace isotope {
 namespace op {
 /// Operands a (..., M, K), b (..., K, N) [, c (..., M, N)]. The last two axes may be in either memory order: NN, NT, TN and TT need no copy.
-/// Where a is in f32, b may be the transpose of a weight in blocks (core/quantized.hpp); products are as those with its elements in f32.
+/// Where a is in f32 or bf16, b may be the transpose of a weight in blocks (core/quantized.hpp); products are as those with its elements in the format of a.
 /// A fused epilogue (the node's body) works on the result, rounded to its format. Other operands of the epilogue follow those of the matmul.
 struct matmul {
   static constexpr std::string_view name = "matmul";
@@ -48,6 +48,8 @@ struct matmul {
     a = c;
   }
   static constexpr bool is_a8(const attributes& a) { return constants::of(a).a8; }
+  /// The format that the elements of a weight in blocks are rounded to beside activations of format t.
+  static constexpr dtype element_type(dtype t) { return t == dtype::bf16 ? dtype::bf16 : dtype::f32; }
   /// 2 M N K for each matrix of a batch.
   static constexpr std::int64_t flops(const step_shapes& s) { return 2 * s.out[0].count() * s.in[0][-1]; }
 
@@ -56,7 +58,7 @@ struct matmul {
     dtype t{};
     if (!r.require(a.rank >= 2 && b.rank >= 2, "operands need two axes") ||
         !r.require(a.axis(-1) == b.axis(-2), "inner dimensions differ") ||
-        !r.require(promote(r.type(0), in_blocks(r.type(1)) ? dtype::f32 : r.type(1), t) && is_floating(t),
+        !r.require(promote(r.type(0), in_blocks(r.type(1)) ? element_type(r.type(0)) : r.type(1), t) && is_floating(t),
                    "operands have different formats; cast one"))
       return;
     shape batch_a, batch_b;
@@ -69,7 +71,9 @@ struct matmul {
     y.push(b.axis(-1));
     if (r.inputs() == 3 && !r.require(r.dims(2) == y, "c has another shape than the product")) return;
     auto c = constants::of(r.attr);
-    if (!r.require(!c.a8 || in_blocks(r.type(1)), "activations are rounded to 8 bits only where b is in q8_0 or q4_0")) return;
+    if (!r.require(!c.a8 || (in_blocks(r.type(1)) && r.type(0) == dtype::f32),
+                   "activations are rounded to 8 bits only where they are in f32 and b is in q8_0 or q4_0"))
+      return;
     if (!c.format.given()) c.format = t;
     c.operands = r.inputs();
     c.half_weight = r.type(0) == dtype::f32 && r.type(1) == dtype::f16;

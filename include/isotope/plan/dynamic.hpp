@@ -71,10 +71,10 @@ result<dynamic_plan> plan_training(const Model& model, const training_options& o
 }
 /// As `inference`, for a model whose sizes are known at run time.
 /// @param group            that of the training plan beside which it evaluates; it orders the parameters
-/// @param batch_invariant  a row of a result has the same bits in plans for any number of rows, where its operands have: kernels for few rows that add up in
-///                         another order are not taken. Kernels of every backend heed it.
+/// @param batch_invariant  a row of a result has the same bits in plans for any number of rows, where its operands have: kernels for few rows, of products and of attention, that add up in
+///                         another order are not taken. Kernels of every backend heed it. Without it, it has the same bits in plans of the same sizes, whatever the other rows hold.
 /// @param beside           the options of the training plan beside which it evaluates, for its mesh and the order of its parameters
-/// @param a8               activations of products with weights in q8_0 or q4_0 are rounded to 8 bits, 32 along K at a time (quantized::round_activations)
+/// @param a8               in f32 programs, activations of products with weights in q8_0 or q4_0 are rounded to 8 bits, 32 along K at a time (quantized::round_activations)
 /// @param pack             weights that products read have a second copy, in the order in which the target's kernels read them, where these want one (f32 on cpu, bf16 for AMX):
 ///                         memory for time. Results keep their bits.
 /// @error what would have been a compile error, as one line

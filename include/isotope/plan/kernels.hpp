@@ -27,6 +27,7 @@ template <class K> constexpr kernel_info describe_kernel() {
   if constexpr (requires(const step_shapes& s) { K::packed_transposed(s); }) r.packed_transposed = &K::packed_transposed;
   if constexpr (requires { K::packs; }) r.packs = K::packs;
   if constexpr (requires { K::reads_blocks; }) r.reads_blocks = K::reads_blocks;
+  if constexpr (requires { K::packs_blocks; }) r.packs_blocks = K::packs_blocks;
   if constexpr (requires { K::counts_all_elements; }) r.counts_all_elements = K::counts_all_elements;
   if constexpr (requires { K::takes_addend; }) r.takes_addend = K::takes_addend;
   if constexpr (requires(const step_shapes& s) { K::column_sums(s, std::span<const micro_op>{}, 0); }) r.column_sums = &K::column_sums;

@@ -29,10 +29,9 @@ constexpr parameter* whole_transposed_parameter(trace& g, std::int32_t v) {
     if (p.value == root) return &p;
   return nullptr;
 }
-/// Makes operand w of n a packed copy of parameter p, which has so many elements.
-constexpr void read_packed(trace& g, node& n, std::size_t w, parameter& p, std::int64_t elements) {
+/// Makes operand w of n a packed copy of parameter p, which has so many elements of a format.
+constexpr void read_packed(trace& g, node& n, std::size_t w, parameter& p, dtype type, std::int64_t elements) {
   const shape b = g.values[std::size_t(n.in[w])].dims;
-  const dtype type = g.values[std::size_t(n.in[w])].type;
   if (p.packed < 0) p.packed = g.add_value({elements}, type, value_kind::packed);
   const auto copy = g.add_value(b, type, value_kind::packed);
   g.values[std::size_t(copy)].base = p.packed;
@@ -43,7 +42,7 @@ constexpr void read_packed(trace& g, node& n, std::size_t w, parameter& p, std::
 }  // namespace plan_detail
 
 /// Gives matmuls of an inference program packed copies of the weights whose transposes they read, where the target's kernel wants them: a second copy of these
-/// weights in memory. Runs on a pruned trace, before parameters are gathered.
+/// weights in memory, in the program's format, also of weights in blocks if the kernel packs them. Runs on a pruned trace, before parameters are gathered.
 constexpr void pack_transposed_weights(tape& t) {
   if (!t.ok()) return;
   trace& g = t.g;
@@ -55,13 +54,14 @@ constexpr void pack_transposed_weights(tape& t) {
     parameter* p = plan_detail::whole_transposed_parameter(g, n.in[w]);
     if (p == nullptr || (p->packed >= 0 && !p->packed_transposed)) continue;
     const dtype type = g.values[std::size_t(n.in[w])].type;
-    if (type != t.program() || g.values[std::size_t(n.in[0])].type != type) continue;
+    const bool fits = type == t.program() || (in_blocks(type) && t.kernels[std::size_t(kernel)].packs_blocks);
+    if (!fits || g.values[std::size_t(n.in[0])].type != t.program()) continue;
     const shape in[2] = {g.values[std::size_t(n.in[0])].dims, g.values[std::size_t(n.in[w])].dims};
     const shape y = g.values[std::size_t(n.out[0])].dims;
     const std::int64_t elements = t.kernels[std::size_t(kernel)].packed_transposed({in, {&y, 1}, &n.attr});
     if (elements == 0) continue;
     p->packed_transposed = true;
-    plan_detail::read_packed(g, n, w, *p, elements);
+    plan_detail::read_packed(g, n, w, *p, t.program(), elements);
   }
 }
 
@@ -85,7 +85,7 @@ constexpr void pack_weights(tape& t, std::initializer_list<const op_info*> updat
     const shape in[2] = {g.values[std::size_t(n.in[0])].dims, g.values[std::size_t(n.in[1])].dims};
     const std::int64_t elements = t.kernels[std::size_t(kernel)].packed({in, {&y, 1}, &n.attr});
     if (elements == 0) continue;
-    plan_detail::read_packed(g, n, w, *p, elements);
+    plan_detail::read_packed(g, n, w, *p, type, elements);
   }
 }
 

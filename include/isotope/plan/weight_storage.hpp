@@ -1,5 +1,6 @@
 #pragma once
-/// Inference programs of f32 that store weights in 16, 8 or 4 bits: this saves their bytes; activations and sums stay f32.
+/// Inference programs that store weights in fewer bits: this saves their bytes. In f32 programs 16, 8 or 4 bits, and activations and sums stay f32; in bf16
+/// programs 8 or 4 bits, whose elements are rounded to bf16 when they are multiplied.
 #include <string_view>
 
 #include "../core/tape.hpp"
@@ -7,9 +8,9 @@
 
 namespace isotope {
 
-/// Chooses the format that a weight is stored in: f32, f16, bf16, q8_0 or q4_0. It is asked for every parameter of two axes that only matmuls (as right
+/// Chooses the format that a weight is stored in: f32, f16, bf16, q8_0 or q4_0, in a bf16 program bf16, q8_0 or q4_0. It is asked for every parameter of two axes that only matmuls (as right
 /// operand) and embeddings (as table) read. Session::write and initialize round to it; write refuses a number beyond its range. q8_0 and q4_0 are for weights
-/// (N, K) that matmuls read as (K, N), K a multiple of 32; a table that only embeddings read stays in f32.
+/// (N, K) that matmuls read as (K, N), K a multiple of 32; a table that only embeddings read stays in the program's format.
 using weight_storage = dtype (*)(std::string_view path, const shape& dims);
 
 namespace weights {
@@ -96,13 +97,18 @@ constexpr void store_weights(tape& t, weight_storage choose, std::span<const ker
   trace& g = t.g;
   if (choose == nullptr || !t.ok()) return;
   message m;
-  if (g.program != dtype::f32)
+  const bool wide = g.program == dtype::f32, half = g.program == dtype::bf16;
+  if (!wide && !half)
     return t.fail(m << "weights of a " << name_of(g.program) << " program are stored in " << name_of(g.program)
-                    << ": another format is for f32 programs",
+                    << ": another format is for f32 and bf16 programs",
                   place::current());
   for (const auto& p : g.params) {
     if (!plan_detail::storable(g, p.value)) continue;
     const dtype type = choose(p.path.view(), g.values[std::size_t(p.value)].dims);
+    if (half && type != dtype::bf16 && !in_blocks(type))
+      return t.fail(m << '\'' << p.path << "' cannot be stored in " << name_of(type)
+                      << ": weights of a bf16 program are stored in bf16, q8_0 or q4_0",
+                    place::current());
     if (type != dtype::f32 && type != dtype::f16 && type != dtype::bf16 && !in_blocks(type))
       return t.fail(m << '\'' << p.path << "' cannot be stored in " << name_of(type) << ": choose f32, f16, bf16, q8_0 or q4_0",
                     place::current());
@@ -129,6 +135,10 @@ constexpr void round_activations(tape& t) {
     any = true;
   }
   message m;
+  if (any && t.g.program != dtype::f32)
+    return t.fail(
+        m << "a8 rounds activations of f32 programs; those of a " << name_of(t.g.program) << " program have 8 bits already: leave it out",
+        place::current());
   if (!any)
     t.fail(m << "a8 rounds the activations of products with weights in q8_0 or q4_0, and there are none: store weights so",
            place::current());

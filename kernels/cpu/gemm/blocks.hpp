@@ -14,8 +14,10 @@ struct block_weight {
   const std::byte* data;
   std::int64_t N, K;
 
+  block_weight(dtype t, const std::byte* at, std::int64_t rows, std::int64_t cols) : type(t), data(at), N(rows), K(cols) {}
   explicit block_weight(const view& transposed)
-      : type(transposed.type), data(transposed.as<const std::byte>()), N(transposed.dims[1]), K(transposed.dims[0]) {}
+      : block_weight(transposed.type, transposed.as<const std::byte>(), transposed.dims[1], transposed.dims[0]) {}
+  static block_weight of(const view& w) { return {w.type, w.as<const std::byte>(), w.dims[0], w.dims[1]}; }
   const std::byte* record(std::int64_t n, std::int64_t k) const { return data + quantized::record_at(type, K, n, k); }
 };
 
@@ -41,12 +43,23 @@ ISOTOPE_INLINE void load_codes(dtype t, const std::byte* record, std::int64_t j,
   v = __builtin_convertvector(w, sixteen);
 }
 
+/// Rounds each number to bf16.
+ISOTOPE_INLINE void round_elements(sixteen& v) {
+  using bits __attribute__((vector_size(64))) = std::uint32_t;
+  bits u;
+  std::memcpy(&u, &v, sizeof u);
+  const bits even = u + 0x7fffu + (u >> 16 & 1u);
+  u = ((u & 0x7fff'ffffu) > 0x7f80'0000u ? u | 0x40'0000u : even) & 0xffff'0000u;  // NaN stays NaN
+  std::memcpy(&v, &u, sizeof u);
+}
+
 /// y[j width + c] = element (n + c, k0 + j) of the weight, for j < k and c < cols; 0 for cols <= c < width.
 ///
 /// @param n      a multiple of 16, or of the width
 /// @param width  at most 16, or a multiple of 16
+/// @param rounds  elements are rounded to bf16, as beside activations of bf16
 inline void unpack_panel(const block_weight& w, std::int64_t n, std::int64_t cols, std::int64_t k0, std::int64_t k, std::int64_t width,
-                         float* y) {
+                         float* y, bool rounds) {
   constexpr std::int64_t rows = quantized::panel_rows;
   const std::int64_t piece = width < rows ? width : rows;
   for (std::int64_t c = 0; c < width; c += piece) {
@@ -63,6 +76,7 @@ inline void unpack_panel(const block_weight& w, std::int64_t n, std::int64_t col
         sixteen v;
         load_codes(w.type, record, (k0 + j) % quantized::block, v);
         v *= scale;
+        if (rounds) round_elements(v);
         std::memcpy(values, &v, sizeof v);
       }
       float* to = y + j * width + c;

@@ -80,7 +80,8 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
     if constexpr (tiles) return packed_weight(K, N).elements();
     else return weight_panels(N, K).elements();
   }
-  /// Packs a weight (N, K) of the program's precision.
+  static constexpr bool packs_blocks = tiles;
+  /// Packs a weight (N, K) of the program's precision, or in blocks.
   static void pack_transposed(const view& w, void* to, thread_pool* pool) requires(std::same_as<P, precision::f32> || tiles) {
     const std::int64_t N = w.dims[0], K = w.dims[1];
     if constexpr (tiles) {
@@ -88,7 +89,8 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
       packed_weight::forget(to);
       pool->parallel(copy.count(), [&](std::int64_t p, int) {
         exponents found;
-        copy.take_transposed(w.as<const bfloat16>(), p, to, found);
+        if (in_blocks(w.type)) copy.take_blocks(portable::block_weight::of(w), p, to, found);
+        else copy.take_transposed(w.as<const bfloat16>(), p, to, found);
         packed_weight::note(to, found);
       });
     } else {
@@ -111,7 +113,7 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
  private:
   template <class F> static void with_operands(const launch& l, const F& f) {
     if constexpr (per_step == 2)
-      if (l.in[0].type == dtype::bf16 && l.in[1].type == dtype::bf16) {
+      if (l.in[0].type == dtype::bf16 && (l.in[1].type == dtype::bf16 || in_blocks(l.in[1].type))) {
         if constexpr (tiles)
           if (Unit::permitted()) return f(std::type_identity<unit_operands<Unit>>{});
         if constexpr (pairs)
@@ -152,15 +154,15 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
       if (l.constants<op::matmul>().packed) return gemm_by_panels(l, s, finish).run();
     if constexpr (tiles)
       if constexpr (std::same_as<Operands, unit_operands<Unit>>)
-        if (l.constants<op::matmul>().packed)
+        if (l.constants<op::matmul>().packed || in_blocks(l.in[1].type))
           if (const gemm_by_unit<Unit> of(l, s); of.takes(finish)) return of.run();
     auto* packed = static_cast<float*>(l.scratch);
     float* waiting = packed + blocking::copies * gemm_partition::packed_floats(s.M, s.N, s.K, s.batches);
     if (in_blocks(l.in[1].type)) {
-      if constexpr (Operands::unpacks) {
-        if (block_gemv::takes(s)) block_gemv(l, s, finish, packed).run();
-        else gemm_by_rows<Operands>(l, s, finish, false, packed, waiting).run();
-      }
+      // As with packed weights, rows of a matrix unit have the same bits in each of the gemms.
+      if (l.in[0].type == dtype::f32 && block_gemv::takes(s)) block_gemv(l, s, finish, packed).run();
+      else if (std::same_as<Operands, f32_operands>) gemm_by_rows<Operands>(l, s, finish, false, packed, waiting).run();
+      else gemm_by_columns<Operands>(l, s, finish, packed, waiting).run();
     } else if (Operands::keeps && l.constants<op::matmul>().packed) {
       gemm_by_columns<Operands>(l, s, finish, packed, waiting).run();
     } else {

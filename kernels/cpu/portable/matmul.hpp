@@ -65,7 +65,8 @@ class matmul {
     auto* packed = static_cast<float*>(l_.scratch);
     for_tasks(l_, batches * panels, double(batches * panels * panel) * 0.15, [&](std::int64_t t, int) {
       const std::int64_t n = n0 + t % panels * micro_tile::cols, cols = smaller(micro_tile::cols, n1 - n);
-      if (in_blocks(l_.in[1].type)) return unpack_panel(block_weight(l_.in[1]), n, cols, 0, s_.K, micro_tile::cols, packed + t * panel);
+      if (in_blocks(l_.in[1].type))
+        return unpack_panel(block_weight(l_.in[1]), n, cols, 0, s_.K, micro_tile::cols, packed + t * panel, l_.in[0].type == dtype::bf16);
       const std::int64_t at = s_.offset_b(batch + t / panels) + n * s_.b_col;
       with_type(l_.in[1], [&](const auto* b) {
         pack_panel(b + at, s_.b_k, s_.b_col, s_.K, cols, micro_tile::cols, packed + t * panel, micro_tile::cols);

@@ -23,7 +23,10 @@ template <class P> struct kernel<op::matmul, P, kernels::reference> {
     for (reference::index i(y.dims); i.valid(); i.next()) {
       const auto ia = i.in(a_rows), ib = i.in(b_cols);
       double sum = 0;
-      for (std::int64_t k = 0; k < K && !c.a8; ++k) sum += reference::load(a, ia + k * a_step) * reference::load(b, ib + k * b_step);
+      for (std::int64_t k = 0; k < K && !c.a8; ++k) {
+        const double w = reference::load(b, ib + k * b_step);
+        sum += reference::load(a, ia + k * a_step) * (in_blocks(b.type) ? reference::rounded(op::matmul::element_type(a.type), w) : w);
+      }
       for (std::int64_t k = 0; k < K && c.a8; k += quantized::block) {
         const auto x = rounded_at(a, ia + k * a_step, a_step);
         for (std::int64_t j = 0; j < quantized::block; ++j) sum += x[j] * reference::load(b, ib + (k + j) * b_step);

@@ -14,11 +14,13 @@
 
 namespace isotope::cuda {
 
-/// What the choice of a variant depends on: not on the number of rows, so that the bits of a row do not depend on the others.
+/// What the choice of a variant depends on. Of a batch-invariant plan `rows` is 0: the bits of a row do not depend on how many others there are.
 struct cached_problem {
   std::int64_t T = 0, heads = 1, groups = 1, chunk = 64;  // positions; query heads, key-value heads; positions that a block reads at once
   std::int64_t part_bytes = 0, room = 0;                  // scratch memory of one part of all rows, and what there is
   std::string_view copies{};                              // why blocks that copy do not take the operands; empty: they do
+  std::int64_t rows = 0, multiprocessors = 132;           // rows: 0 where the choice must be the same for any number of them
+  std::int64_t window = 0;                                // positions that a row attends to at most; 0: all
 };
 
 struct cached_cost {
@@ -41,6 +43,7 @@ struct cached_variant {
   /// Blocks of a cluster take 2 us to exchange their sums. With them 1,025 positions take less time than by one block, 1,024 do not. Blocks that copy take 26.4 us for
   /// 512 positions of 64 rows on an H200 where others take 34.2. Blocks of fewer query heads read the positions as often as there are more of them.
   constexpr cached_cost cost_of(const cached_problem& p) const {
+    if (p.rows > 0) return {seconds_of_rows(p)};
     constexpr double exchange = 2e-6, position = exchange / (1024.5 * 7 / 8), uncopied = 34.2 / 26.4;
     const std::int64_t repeats = p.heads / p.groups, least = (repeats + most_queries - 1) / most_queries;
     // Whole groups of queries are counted. NOLINTNEXTLINE(bugprone-integer-division)
@@ -53,6 +56,26 @@ struct cached_variant {
     return "cached attention: " + (copies ? std::string("copies") : "blocks of " + count(queries, "head") + ", " + count(splits, "part"));
   }
   static constexpr std::int64_t most_queries = 4;
+
+ private:
+  /// With so many rows, half of whose positions are filled: on average over all steps until caches are full, the same variant is the fastest, as times grow by the position. Of an H200 with
+  /// heads of 64 in bf16, 1 to 64 rows and caches of 256 to 2,048 positions (bench/PREDICTIONS.md). A block reads a position in 8 ns, for four query heads in 16. With more heads of rows than
+  /// multiprocessors, the one that has most blocks ends last; blocks that divide positions are spread more evenly. They exchange sums in 1.3 to 2 us, and later where several clusters share
+  /// multiprocessors. Blocks that copy begin later, and read faster where there are many, and from memory rather than from the second cache, of 50 MB.
+  constexpr double seconds_of_rows(const cached_problem& p) const {
+    const std::int64_t repeats = p.heads / p.groups, items = p.rows * p.groups * ((repeats + queries - 1) / queries);
+    const double at_once = double(std::min(queries, repeats)), load = double(items) / double(p.multiprocessors);
+    const auto most = double((items + p.multiprocessors - 1) / p.multiprocessors);  // items of a multiprocessor
+    const double position = 8e-9 * 32 / double(p.chunk) * (1 + (at_once - 1) / 3);
+    const double filled = p.window > 0 ? std::min(0.5 * double(p.T), double(p.window)) : 0.5 * double(p.T);
+    const double bytes = double(p.rows * p.groups) * filled * 8192 / double(p.chunk);
+    const double far = !copies && bytes > 64e6 ? 34.2 / 26.4 : 1;
+    const double share = copies ? 0.83 * most : splits == 1 ? 0.9 * most : std::max(0.95 * load, 1.35 * load - 0.6);
+    const double reading = filled * position * far * std::max(1 / double(splits), share);
+    if (splits == 1) return reading + (copies ? 0.45e-6 : 0);
+    const double exchange = (splits == 2 ? 1.3e-6 : splits == 4 ? 1.4e-6 : 2e-6) + 0.4e-6 * (at_once - 1);
+    return reading + exchange * std::max(1.0, load * double(splits * splits) * at_once / 12);
+  }
 };
 inline constexpr std::array<cached_variant, 9> cached_variants{
     {{true, 1, 1}, {false, 1, 1}, {false, 4, 1}, {false, 1, 8}, {false, 4, 8}, {false, 1, 4}, {false, 4, 4}, {false, 1, 2}, {false, 4, 2}}};
@@ -68,12 +91,13 @@ struct cached_attention {
   const view &q, &keys, &values, &sequence, &position, &y;
   std::int64_t heads, window, N, G, T, D, lanes;
   double scale;
+  bool batch_invariant;
   cached_variant variant{false, 1, 1};
 
   explicit cached_attention(const launch& l)
       : q(l.in[0]), keys(l.in[1]), values(l.in[2]), sequence(l.in[3]), position(l.in[4]), y(l.out[0]) {
     const auto c = l.constants<op::attention_cached>();
-    heads = c.heads, window = c.window, scale = c.scale;
+    heads = c.heads, window = c.window, scale = c.scale, batch_invariant = c.batch_invariant;
     N = q.dims[0], G = keys.dims[1], T = keys.dims[2], D = keys.dims[3];
     lanes = lanes_of(D, size_of(keys.type));
   }
@@ -96,11 +120,13 @@ struct cached_attention {
     if (variant.copies) return f.copies[k];
     return (keys.type == dtype::f32 ? f.f32 : f.bf16)[k][variant.queries == 1 ? 0 : 1];
   }
-  /// Takes the fastest variant. @param copies  whether there are blocks that copy
-  /// @param room  bytes of scratch memory for parts; -1: blocks exchange them
-  void choose(bool copies, std::int64_t room, kernel_choices* considered) {
+  /// Takes the fastest variant. @param multiprocessors  of Hopper, which has blocks that copy and blocks that exchange sums; 0: of another device
+  /// @param room  bytes of scratch memory for parts, where blocks do not exchange them
+  void choose(std::int64_t multiprocessors, std::int64_t room, kernel_choices* considered) {
     cached_problem p{.T = T, .heads = heads, .groups = G, .chunk = gpu::cached_threads / lanes};
-    if (room >= 0) p.part_bytes = 4 * N * heads * (D + 2), p.room = room;
+    const bool copies = multiprocessors > 0;
+    if (!copies) p.part_bytes = 4 * N * heads * (D + 2), p.room = room;
+    else if (!batch_invariant) p.rows = N, p.multiprocessors = multiprocessors, p.window = window;
     p.copies = !copies                    ? "it is for Hopper"
                : keys.type != dtype::bf16 ? "it takes only bf16"
                : heads != G               ? "several query heads share a key-value head"

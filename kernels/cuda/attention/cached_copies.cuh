@@ -4,8 +4,8 @@
 // positions that this launch does not append are in the caches long before. A stage has 4 positions for each group of LANES threads, 16 bytes of a key and a value for
 // each thread; the stages of a row and head go to the warps in turns. A group keeps its own maximum and sums, which are combined in a fixed order over the groups
 // of a warp, then the warps, so that a result depends on nothing but its own query, keys and values.
+#include "device/bulk_once.cuh"
 #include "device/early.cuh"
-#include "device/hopper.cuh"
 #include "rows/vectors.cuh"
 
 #include "cached.cuh"
@@ -112,8 +112,8 @@ template <int T, int LANES> struct copied_attention {
       if (count > 0) {
         const std::uint32_t bytes = std::uint32_t(count * a.D * element_bytes<T>);
         barrier_expect(barrier, 2 * bytes);
-        bulk_load(to, at(a.keys, first), bytes, barrier);
-        bulk_load(to + half, at(a.values, first), bytes, barrier);
+        bulk_load_once(to, at(a.keys, first), bytes, barrier);
+        bulk_load_once(to + half, at(a.values, first), bytes, barrier);
       } else {
         barrier_arrive(barrier);
       }
@@ -173,6 +173,7 @@ template <int T, int LANES> struct copied_attention {
         attend(p, c, ring + std::uint32_t(stage * copied_stage_bytes), own_key, own_value, q, sum, of);
         __syncwarp();
         copy_next(k);
+        if (k.item >= items) start_dependents();  // they would take room from blocks of this launch if they came before
         if (++stage == copied_stages) stage = 0, parity ^= 1;
       }
       if (owns && p.last == p.n) {
@@ -273,7 +274,6 @@ template <int T, int LANES> __device__ inline void attend_by_copies(const cached
   using attention = copied_attention<T, LANES>;
   auto& s = *reinterpret_cast<typename attention::shared*>(dynamic_shared() + copied_ring_bytes);
   static_assert(sizeof s <= copied_fixed_bytes + LANES * copied_bytes_of_lane - copied_ring_bytes);
-  start_dependents();
   attention my(a, s);
   if (my.lane == 0) {
     for (int i = 0; i < copied_stages; ++i) barrier_init(my.filled(i), 1);

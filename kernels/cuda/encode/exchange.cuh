@@ -1,7 +1,7 @@
 #pragma once
 // How warps of a block of native/encode_hopper.cu meet.
 #include "device/cluster.cuh"
-#include "device/flags.cuh"
+#include "device/words.cuh"
 #include "encode/encode.h"
 
 namespace isotope::cuda::gpu {

@@ -1,5 +1,5 @@
 #pragma once
-/// A small encoder of few rows in bf16 as launches of native/encode_hopper.cu: a cluster of blocks has 16 or 32 rows and goes through all layers. Sums are in another order than those of
+/// A small encoder of few rows in bf16 as launches of native/encode_hopper.cu: a cluster of blocks has 16 or 24 rows and goes through all layers. Sums are in another order than those of
 /// separate launches, and rows before a norm are not rounded, so results differ from theirs in roundings.
 #include <array>
 #include <cstddef>
@@ -9,9 +9,7 @@
 #include <string_view>
 
 #include <isotope/kernels/cuda/encode/encode.h>
-#include <isotope/kernels/cuda/reference/pool.h>
 #include <isotope/fatbins/encode_hopper.hpp>
-#include <isotope/fatbins/pool.hpp>
 
 #include "encoder_steps.hpp"
 
@@ -21,13 +19,16 @@ class small_encoder {
  public:
   /// What there are kernels for: columns, hidden values and heads.
   static constexpr std::int64_t columns = 384, hidden = 4 * columns, heads = columns / gpu::encode_head;
-  static constexpr std::int64_t most_rows = gpu::encode_most_rows;
-  static constexpr std::int64_t rows_bytes = 2 * most_rows * columns, most_tiles = most_rows / gpu::encode_rows,
-                                heads_bytes = gpu::encode_most_layers * most_tiles * heads * gpu::encode_head_tile_bytes,
-                                starts_bytes = 512, starts_at = rows_bytes + heads_bytes, flags_at = starts_at + starts_bytes,
-                                flags_bytes = 4 * most_tiles * heads, all_flags_bytes = most_tiles * flags_bytes,
-                                scratch_bytes = flags_at + all_flags_bytes;
-  static_assert(4 * (gpu::encode_most_texts + 1) <= starts_bytes);
+  static constexpr std::int64_t most_rows = gpu::encode_most_rows, most_clusters = gpu::encode_most_clusters,
+                                most_groups = most_rows / gpu::encode_rows + 2;  // those of the last cluster may lie behind the last row
+  /// Scratch memory: rows, heads, starts, and from zeros_at on what is 0 before the first run: counts, keys and sums.
+  static constexpr std::int64_t rows_bytes = 2 * most_rows * columns, tiles = gpu::encode_most_layers * most_groups * heads,
+                                heads_bytes = tiles * gpu::encode_head_tile_bytes, starts_bytes = 512, starts_at = rows_bytes + heads_bytes,
+                                zeros_at = starts_at + starts_bytes, counts_bytes = 4 * most_clusters * gpu::encode_ranks,
+                                keys_at = zeros_at + most_clusters * counts_bytes, keys_bytes = tiles * gpu::encode_key_tile_bytes,
+                                sums_at = keys_at + keys_bytes, sums_bytes = 8 * gpu::encode_most_texts * most_clusters * columns,
+                                scratch_bytes = sums_at + sums_bytes, zeros_bytes = scratch_bytes - zeros_at;
+  static_assert(4 * (gpu::encode_most_texts + 1) <= starts_bytes && most_rows <= 16 * most_clusters);
 
   static constexpr std::string_view no_room = "the device has no room for a cluster of a small encoder";
 
@@ -43,8 +44,8 @@ class small_encoder {
 
   /// Clusters. One of 16 blocks finds room on every device with more multiprocessors than eight groups of 14 have.
   std::int64_t clusters() const { return (steps_.N + rows() - 1) / rows(); }
-  /// Replaces the launches of the plan; `together`: the device has room for all clusters at once, so they share launches. Rows, keys and values lie in `scratch`, memory of
-  /// scratch_bytes, of which all_flags_bytes from flags_at on are 0 before the first run.
+  /// Replaces the launches of the plan; `together`: the device has room for all clusters at once, so they share launches. What they pass on lies in `scratch`, memory of scratch_bytes, of
+  /// which zeros_bytes from zeros_at on are 0 before the first run.
   void join(std::vector<dispatch>& all, std::uint64_t scratch, bool together = false) const {
     std::vector<dispatch> made;
     const int layers = int(steps_.layers.size()), stages = 2 * layers;
@@ -55,7 +56,7 @@ class small_encoder {
       for (int first = 0, end = 1; first < stages; first = end, end = std::min(stages, end + 2))
         made.push_back(launch(scratch, first, end, false));
     }
-    if (clusters() > 1) made.push_back(pool(all.back(), scratch, together));
+    if (clusters() > 1 && !together) made.push_back(pool(scratch));
     all = std::move(made);
   }
 
@@ -65,12 +66,12 @@ class small_encoder {
   std::string_view why_;
   bool device_refuses_ = false;
 
-  /// Rows of a cluster. 32 rows stay in one cluster, which waits for no other; up to 112 have clusters of 16, of which seven find room at once on an H200 (bench/CUDA.md).
+  /// Rows of a cluster. Up to 112 have clusters of 16, of which seven find room at once on an H200 (bench/CUDA_INFERENCE.md).
   int rows() const {
     const std::string_view variant = device_.switches.variant;
     if (variant.starts_with("encode_16")) return 16;
-    if (variant.starts_with("encode_32")) return 32;
-    return steps_.N <= 16 || (steps_.N > 32 && steps_.N <= 112) ? 16 : 32;
+    if (variant.starts_with("encode_24")) return 24;
+    return steps_.N <= 112 ? 16 : 24;
   }
   std::string_view refusal() const {
     const encoder_steps& s = steps_;
@@ -126,19 +127,22 @@ class small_encoder {
     a.embedding_weight = s.first.weight.at, a.embedding_bias = s.first.bias.at, a.embedding_epsilon = float(s.first.epsilon);
     a.starts = first == 0 ? s.starts.at : scratch + starts_at, a.texts = word(s.starts.dims[0] - 1);
     a.N = word(s.N), a.tiles = word(clusters());
-    a.first = first, a.end = end, a.stages = word(2 * std::int64_t(s.layers.size())), a.base = first / 2;
-    const bool alone = a.tiles == 1, whole = alone && first == 0 && end == a.stages;
+    a.first = first, a.end = end, a.stages = word(2 * std::int64_t(s.layers.size())), a.base = first / 2, a.rows = rows();
+    const bool alone = a.tiles == 1, whole = (alone || together) && first == 0 && end == a.stages;
     a.kept_starts = first == 0 && !whole ? scratch + starts_at : 0;
-    a.x = whole ? 0 : scratch, a.heads = alone ? 0 : scratch + std::uint64_t(rows_bytes);
-    if (together) a.flags = flags(scratch).first;
-    a.y = alone && end == a.stages ? s.y.at : 0;
+    a.x = whole ? 0 : scratch, a.heads = alone || together ? 0 : scratch + std::uint64_t(rows_bytes);
+    if (together) a.counts = counts(scratch).first, a.keys = scratch + std::uint64_t(keys_at), a.sums = scratch + std::uint64_t(sums_at);
+    a.y = (alone || together) && end == a.stages ? s.y.at : 0;
     a.first_row = s.pooling.how == pooling_kind::first ? 1 : 0, a.normalise = s.pooling.normalise ? 1 : 0,
     a.least_norm = op::pool::least_norm;
     a.scale = float(s.scale * std::numbers::log2e), a.epsilon = float(s.layers.front().last.epsilon);
     return a;
   }
-  /// The flags of launches of so many clusters, which all of them count on alike.
-  range flags(std::uint64_t scratch) const { return {scratch + std::uint64_t(flags_at + (clusters() - 1) * flags_bytes), flags_bytes}; }
+  /// The counts of launches of so many clusters, which all of them count on alike.
+  range counts(std::uint64_t scratch) const { return {scratch + std::uint64_t(zeros_at + (clusters() - 1) * counts_bytes), counts_bytes}; }
+  std::int32_t last_step() const {
+    return std::int32_t(encoder_steps::steps_before + steps_.layers.size() * encoder_steps::steps_of_layer);
+  }
   dispatch launch(std::uint64_t scratch, int first, int end, bool together) const {
     const encoder_steps& s = steps_;
     gpu::encode_arguments a = arguments(scratch, first, end, together);
@@ -189,16 +193,18 @@ class small_encoder {
     if (a.kept_starts != 0) d.writes.push_back(kept);
     if (a.x != 0) d.writes.push_back(x);
     if (a.heads != 0) d.reads.push_back(passed), d.writes.push_back(passed);
-    if (together) d.reads.push_back(flags(scratch)), d.writes.push_back(flags(scratch));
+    if (together)
+      for (const range& r : {counts(scratch), range(a.keys, keys_bytes), range(a.sums, sums_bytes)})
+        d.reads.push_back(r), d.writes.push_back(r);
     if (a.y != 0) {
       d.writes.emplace_back(s.y);
       d.host.output = offsetof(gpu::encode_arguments, y_host);
-      d.also.push_back(std::int32_t(encoder_steps::steps_before + s.layers.size() * encoder_steps::steps_of_layer));
+      d.also.push_back(last_step());
     }
     d.step = d.also.back();
     d.also.pop_back();
     d.code = &fatbins::encode_hopper;
-    d.function = rows() == 16 ? "encode_384_16" : "encode_384_32";
+    d.function = rows() == 16 ? "encode_384_16" : "encode_384_24";
     d.arguments.resize(sizeof a);
     std::memcpy(d.arguments.data(), &a, sizeof a);
     static_assert(sizeof a <= dispatch::argument_limit);
@@ -210,14 +216,23 @@ class small_encoder {
     d.starts_early = !together;
     return d;
   }
-  /// The launch that pools the rows, with rows in `scratch`.
-  dispatch pool(dispatch d, std::uint64_t scratch, bool together) const {
-    gpu::pool_arguments a;
-    std::memcpy(&a, d.arguments.data(), sizeof a);
-    a.x = scratch, a.x_stride = columns, a.starts = scratch + starts_at;
-    std::memcpy(d.arguments.data(), &a, sizeof a);
+  /// The launch that pools the rows, where clusters do not share one.
+  dispatch pool(std::uint64_t scratch) const {
+    gpu::encode_arguments a = arguments(scratch, 1, 0, false);
+    a.y = steps_.y.at;
+    dispatch d;
+    d.step = last_step();
     d.reads = {range(scratch, 2 * steps_.N * columns), range(a.starts, starts_bytes)};
-    d.starts_early = d.starts_early && !together;
+    d.writes.emplace_back(steps_.y);
+    d.host.output = offsetof(gpu::encode_arguments, y_host);
+    d.code = &fatbins::encode_hopper;
+    d.function = "encode_pool_384";
+    d.arguments.resize(sizeof a);
+    std::memcpy(d.arguments.data(), &a, sizeof a);
+    d.count = per_block(a.texts, 32 * gpu::encode_warps);
+    d.default_threads = d.count.threads;
+    d.set = isotope::kernels::native::name;
+    d.starts_early = true;
     return d;
   }
 };

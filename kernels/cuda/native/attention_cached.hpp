@@ -19,7 +19,7 @@ template <GpuPrecision P> struct kernel<op::attention_cached, P, kernels::native
       enter_set(r, kernels::portable::name, why);
       return below::record(l, r);
     }
-    c.choose(true, -1, r.considered());
+    c.choose(l.device->multiprocessors, 0, r.considered());
     grid blocks = c.variant.copies ? c.walking_blocks(l.device->multiprocessors) : c.blocks();
     blocks.cluster = std::uint32_t(c.splits());
     auto& d = r.add(fatbins::attention_cached_hopper, c.function(functions), c.arguments(), blocks,

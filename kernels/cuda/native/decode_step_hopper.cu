@@ -5,7 +5,7 @@
 // attention half and a twelfth of the hidden values of the MLP half. Weights come as boxes of tensors, a layer ahead: a matrix is copied as soon as the one of the layer before has
 // been read. Clusters pass their parts of the residual row on as words of a number and the number of the exchange, which readers wait for; within a cluster, blocks write
 // into each other's shared memory, as in decode_hopper.cu. Weights are the first operand of mma.sync, 16 rows of them, and the row the second one, in one or two of eight columns. One kernel for
-// all layers finds its instructions in the caches from the second layer on, and no launch ends between them: bench/CUDA.md has the clocks.
+// all layers finds its instructions in the caches from the second layer on, and no launch ends between them: bench/CUDA_INFERENCE.md has the clocks.
 #include "decode/step.cuh"
 
 namespace isotope::cuda::gpu {

@@ -1,7 +1,7 @@
 // architectures: 90a
 // flags: -fmad=false
 //
-// The products of matmul_rows_tile.cu whose blocks have 16 rows, with the same bits, on Hopper: bulk copies bring a block's elements of B into shared memory before the kernels that this
+// The products of matmul_rows_tile.cu but those of 32 x 48, with the same bits, on Hopper: bulk copies bring a block's elements of B into shared memory before the kernels that this
 // one depends on have ended. So threads need few registers, and the block fits beside those of the kernels before and behind it.
 #include "device/early.cuh"
 #include "device/hopper.cuh"
@@ -135,6 +135,9 @@ extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_hopper_16x48(co
 }
 extern "C" __global__ void __launch_bounds__(512, 1) matmul_rows_hopper_deep_16x16(const __grid_constant__ gemm g) {
   multiply_copied_tile<1, 2, 6, 6, 16>(g);
+}
+extern "C" __global__ void __launch_bounds__(256, 1) matmul_rows_hopper_deep_32x16(const __grid_constant__ gemm g) {
+  multiply_copied_tile<2, 2, 12, 8, 8>(g);
 }
 
 }  // namespace isotope::cuda::gpu

@@ -46,7 +46,7 @@ class matmul_rows_tile {
   static constexpr std::array<tile, 4> tiles{tile{"matmul_rows_tile_16x48", "matmul_rows_hopper_16x48", 16, 48, 768, 8},
                                              {"matmul_rows_tile_32x48", "", 32, 48, 768, 8},
                                              {"matmul_rows_tile_deep_16x16", "matmul_rows_hopper_deep_16x16", 16, 16, 3072, 16},
-                                             {"matmul_rows_tile_deep_32x16", "", 32, 16, 3072, 8}};
+                                             {"matmul_rows_tile_deep_32x16", "matmul_rows_hopper_deep_32x16", 32, 16, 3072, 8}};
   static constexpr std::int64_t step = 32, least_rows = 17, most_rows = 64;
   const matmul_job& j_;
 

@@ -19,7 +19,7 @@ template <GpuPrecision P> struct kernel<op::attention_cached, P, kernels::portab
     cached_attention c(l);
     if (c.N == 0) return;
     if (const auto why = c.obstacle(); !why.empty()) return portable::fall_through<op::attention_cached, P>(l, r, why);
-    c.choose(false, l.scratch_bytes, r.considered());
+    c.choose(0, l.scratch_bytes, r.considered());
     const std::int64_t heads = c.N * c.heads, splits = c.splits();
     const range parts(l.scratch, 4 * heads * splits * (c.D + 2));
     gpu::cached_heads a = c.arguments();

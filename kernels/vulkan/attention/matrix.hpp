@@ -49,7 +49,8 @@ inline std::string_view matrix_refusal(const attention_heads& h, const launch& l
 /// Tiles in units of the device's matrices, as a variant of one of the three kernels. The gradient's kernels have one strip per subgroup.
 template <attention_part Part> struct attention_matrix_variant {
   std::int64_t subgroups, strips, columns;
-  double speed;  // TFLOP/s of an H200 with heads of 64 elements
+  double speed;      // TFLOP/s of an H200 with heads of 64 elements
+  double alone = 0;  // where each head lies in one tile of eight subgroups, and has a multiprocessor for itself; 0: as `speed`
 
   constexpr attention_matrix_tiles tiles(std::int64_t side) const { return {subgroups, strips, columns * side, side}; }
   constexpr std::string_view unfit(const attention_work& w) const {
@@ -67,7 +68,9 @@ template <attention_part Part> struct attention_matrix_variant {
   constexpr attention_cost cost_of(const attention_work& w) const {
     const std::int64_t own = tiles(w.side).rows();
     // Whole workgroups are counted. NOLINTNEXTLINE(bugprone-integer-division)
-    return {w.seconds(double((w.rows + own - 1) / own * own), speed)};
+    const double owned = double((w.rows + own - 1) / own * own);
+    const bool few = alone > 0 && w.heads > 0 && w.heads <= std::int64_t(w.device->multiprocessors) && w.rows <= 8 * w.side;
+    return {w.seconds(owned, few ? alone : speed)};
   }
   std::string name(const attention_cost&) const {
     return std::string(prefix_of(Part)) + std::to_string(subgroups) + " subgroups of " + std::to_string(strips) + " x " +

@@ -15,17 +15,22 @@ constexpr std::string_view prefix_of(attention_part p) {
   return p == attention_part::y ? "attention: " : p == attention_part::keys ? "dk and dv: " : "dq: ";
 }
 
-/// The number of sequences only scales predicted times, and so it does not change the choice: the bits of a sequence do not depend on the others.
+/// Of a batch-invariant plan `heads` is 0, and the number of sequences only scales predicted times: it does not change the choice, and so the bits of a sequence do
+/// not depend on the others.
 struct attention_work {
   double flops = 0;              // of the products that causal attention and windows need
   std::int64_t rows = 0, D = 0;  // rows of a head that workgroups own
   std::int64_t side = 0;         // of the device's square matrices; 0: there are none
   const device_limits* device = nullptr;
+  std::int64_t heads = 0;  // of all sequences, whose rows workgroups own; 0: the choice must be the same for any number of sequences
 
   static attention_work of(const attention_heads& h, const launch& l, attention_part part) {
     const double products = part == attention_part::y ? 2 : part == attention_part::keys ? 4 : 3;
-    return {products * 2 * double(h.B * h.H * h.D) * double(std::max<std::int64_t>(h.seen.pairs(), 1)),
-            part == attention_part::keys ? h.T : h.S, h.D, 0, l.device};
+    const bool keys = part == attention_part::keys;
+    attention_work w{products * 2 * double(h.B * h.H * h.D) * double(std::max<std::int64_t>(h.seen.pairs(), 1)), keys ? h.T : h.S, h.D, 0,
+                     l.device};
+    if (!l.constants<op::attention>().batch_invariant) w.heads = h.B * (keys ? h.G : h.H);
+    return w;
   }
   /// Packed sequences, as if each had `rows` rows: their lengths are known only on the device.
   static attention_work of_packed(const attention_heads& h, const launch& l, std::int64_t rows) {

@@ -92,6 +92,25 @@ class packed_weights : public testing::Test {
   }
 };
 
+TEST_F(packed_weights, of_weights_in_blocks_are_those_of_their_elements_in_bf16) {
+  using packing = matmul<precision::bf16, unit>;
+  if constexpr (packing::tiles) {
+    for (const dtype type : {dtype::q8_0, dtype::q4_0})
+      for (const auto [N, K] : {std::array<std::int64_t, 2>{37, 96}, {64, 64}, {16, 32}}) {
+        const array x = array::random({N, K}, dtype::f32, 1);
+        std::vector<std::byte> bytes(std::size_t(quantized::bytes_of(type, N, K)));
+        quantized::store(type, x.v.as<const float>(), 0, N * K, K, bytes.data());
+        array dense({N, K}, dtype::bf16);
+        for (std::int64_t i = 0; i < N * K; ++i) dense.set(i, quantized::element(type, bytes.data(), K, i / K, i % K));
+        cpu::view blocks = dense.v;
+        blocks.type = type, blocks.data = bytes.data();
+        packed_copy of_dense(packed_weight(K, N).elements()), of_blocks(packed_weight(K, N).elements());
+        packing::pack_transposed(dense.v, of_dense.data(), &pool_of(1));
+        packing::pack_transposed(blocks, of_blocks.data(), &pool_of(2));
+        EXPECT_EQ(of_dense.room.bytes, of_blocks.room.bytes) << name_of(type) << ' ' << N << ' ' << K;
+      }
+  }
+}
 TEST_F(packed_weights, lie_in_panels_of_pairs_of_rows) {
   for (const auto [K, N] : {std::array<std::int64_t, 2>{3, 5}, {32, 32}, {33, 49}, {64, 80}, {50, 17}}) {
     const array w = array::random({K, N}, dtype::bf16, 1), wide = [&] {

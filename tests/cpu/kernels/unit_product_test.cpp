@@ -135,7 +135,45 @@ struct weight_in_blocks {
     v.type = t;
     v.data = bytes.data();
   }
+  /// The same in bf16.
+  array rounded() const {
+    array w({v.dims[1], v.dims[0]}, dtype::bf16);
+    for (std::int64_t n = 0; n < v.dims[1]; ++n)
+      for (std::int64_t k = 0; k < v.dims[0]; ++k) w.set(n * v.dims[0] + k, quantized::element(v.type, bytes.data(), v.dims[0], n, k));
+    return w;
+  }
 };
+/// With bias and gelu_erf, which products of some sizes finish in registers; N and K of whole panels and tiles, and others; cells of several tasks; a scale that
+/// is infinite, and activations that a unit takes for zero. Any NaN is as good as another.
+template <class Kernel> void weights_in_blocks_have_the_bits_of_their_elements() {
+  using precision::bf16;
+  for (const dtype type : {dtype::q8_0, dtype::q4_0})
+    for (auto [M, N, K] : {std::array{1, 32, 64}, {37, 37, 96}, {70, 64, 96}, {130, 32, 832}}) {
+      weight_in_blocks w(type, N, K);
+      array x = array::random({M, K}, dtype::bf16, 1);
+      const array bias = array::random({N}, dtype::bf16, 3);
+      if (M == 70) w.bytes[4] = std::byte(0), w.bytes[5] = std::byte(0x7c);
+      if (M == 130)
+        for (std::int64_t k = 0; k < K; ++k) x.set(17 * K + k, 0x1p-130);
+      const array dense = w.rounded();
+      const attributes t = op::matmul::constants{.format = dtype::bf16, .operands = 2, .batch_invariant = true};
+      const auto of = [&](const cpu::view& right, int threads) {
+        op_case c({x.v, right, bias.v}, {}, t);
+        c.out.push_back(array({M, N}, dtype::bf16));
+        c.body = {instruct<kernel_of<op::add, bf16, kernels::native>>(dtype::bf16, {isotope::gemm_result, 2}),
+                  instruct<kernel_of<op::gelu_erf, bf16, kernels::native>>(dtype::bf16, {max_inputs}, 0)};
+        std::vector<float> y;
+        const auto out = c.run<Kernel>(&pool_of(threads));
+        for (std::int64_t i = 0; i < M * N; ++i) y.push_back(std::isnan(out[0].at(i)) ? 12345.0f : float(out[0].at(i)));
+        return y;
+      };
+      const auto wanted = of(dense.transposed(), 1);
+      for (const int threads : {1, 2, 3}) ASSERT_EQ(wanted, of(w.v, threads)) << name_of(type) << ' ' << M << ' ' << N << ' ' << K;
+    }
+}
+TEST_F(unit_product, weights_in_blocks_have_the_bits_of_their_elements_in_bf16) {
+  weights_in_blocks_have_the_bits_of_their_elements<imitated>();
+}
 /// The first element of x w, with w in either format, that has other bits than the portable kernel's; empty: none. Any NaN is as good as another.
 template <class Kernel>
 std::string other_bits(const cpu::view& x, std::int64_t N, double alpha = 1, void (*change)(dtype, std::byte*, float) = nullptr,
@@ -266,6 +304,10 @@ TEST(matrix_unit, gives_the_bits_of_its_emulation) {
         EXPECT_EQ(c.run<imitated>(&pool_of(1))[0].bytes, c.run<matmul<precision::bf16>>(&pool_of(1))[0].bytes);
       }
   }
+}
+/// On the matrix unit, or without it by what the processor has.
+TEST(matrix_unit, weights_in_blocks_have_the_bits_of_their_elements_in_bf16) {
+  weights_in_blocks_have_the_bits_of_their_elements<kernel_of<op::matmul, precision::bf16, kernels::native>>();
 }
 /// On the matrix unit, if the processor has one for bytes.
 TEST(matrix_unit, rounded_products_of_the_native_kernel_keep_the_bits) {

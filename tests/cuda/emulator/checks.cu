@@ -52,7 +52,7 @@ extern "C" __global__ void check_copy(const __grid_constant__ check a) {
   __syncthreads();
   pointer<uint4>(a.out)[threadIdx.x] = *reinterpret_cast<const uint4*>(shared + 16 * (31 - threadIdx.x));
 }
-/// d = a b for a (16,16) and b (16,8), row-major in bf16. Mistake 1: only a part of the warp.
+/// d = a b for a (16,16) and b (16,8), row-major in bf16, which is transposed when it is loaded or, in mode 2, later. Mistake 1: only a part of the warp.
 extern "C" __global__ void check_product(const __grid_constant__ check a) {
   unsigned char* const shared = dynamic_shared();
   const unsigned lane = threadIdx.x;
@@ -61,7 +61,9 @@ extern "C" __global__ void check_product(const __grid_constant__ check a) {
   if (a.mode == 1 && lane == 5) return;
   std::uint32_t left[4], right[4];
   load_matrix_x4(left, shared + lane % 16 * 32 + lane / 16 * 16);
-  load_matrix_x4_transposed(right, shared + 512 + lane % 16 * 16);
+  if (a.mode == 2) load_matrix_x4(right, shared + 512 + lane % 16 * 16);
+  else load_matrix_x4_transposed(right, shared + 512 + lane % 16 * 16);
+  if (a.mode == 2) right[0] = transposed_matrix(right[0]), right[1] = transposed_matrix(right[1]);
   const std::uint32_t b[2] = {right[0], right[1]};
   float d[4] = {};
   mma_16x8x16_bf16(d, left, b);

@@ -17,8 +17,8 @@ namespace isotope_emulated {
 
 using boost::context::fiber;
 inline constexpr unsigned char poison = 0xff;  // NaN in every floating-point format
-/// Shared memory of the blocks that run beside each other: block k has the bytes from k times this on. It is more than a block may have.
-inline constexpr std::size_t slot_bytes = std::size_t(256) << 10;
+/// Shared memory of the blocks that run beside each other: block k has the bytes from k times this on. It is more than a block may have and the variables of all kernels of a module take.
+inline constexpr std::size_t slot_bytes = std::size_t(512) << 10;
 /// Where in it the block's __shared__ variables are kept while another block runs: behind all dynamic shared memory.
 inline constexpr std::size_t kept_statics = std::size_t(230) << 10;
 

@@ -133,14 +133,7 @@ inline std::uint64_t load_word(std::uint64_t at) {
   isotope_emulated::isotope_emulated_poll();
   return *reinterpret_cast<const std::uint64_t*>(at);
 }
-inline void store_flag(std::uint64_t at, std::uint32_t x) {
-  *reinterpret_cast<std::uint32_t*>(at) = x;
-  isotope_emulated::isotope_emulated_stored();
-}
-inline std::uint32_t load_flag(std::uint64_t at) {
-  isotope_emulated::isotope_emulated_poll();
-  return *reinterpret_cast<const std::uint32_t*>(at);
-}
+inline void load_words(std::uint64_t at, std::uint64_t (&word)[2]) { word[0] = load_word(at), word[1] = load_word(at + 8); }
 inline void store_marked(std::uint64_t at, float x, float y, std::uint32_t mark) {
   *reinterpret_cast<std::uint32_t*>(at) = (__float_as_uint(x) & ~1u) | mark;
   *reinterpret_cast<std::uint32_t*>(at + 4) = (__float_as_uint(y) & ~1u) | mark;

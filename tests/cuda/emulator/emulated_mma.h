@@ -66,6 +66,20 @@ template <bool Transposed> void load_matrices(void* const* operands) {
     }
   }
 }
+struct transposition {
+  std::uint32_t two, *r;
+};
+inline void transpose_matrix(void* const* operands) {
+  whole_warp(operands);
+  std::uint16_t m[8][8];
+  for (int lane = 0; lane < 32; ++lane) {
+    const std::uint32_t two = static_cast<const transposition*>(operands[lane])->two;
+    m[lane / 4][2 * (lane % 4)] = std::uint16_t(two), m[lane / 4][2 * (lane % 4) + 1] = std::uint16_t(two >> 16);
+  }
+  for (int lane = 0; lane < 32; ++lane)
+    *static_cast<const transposition*>(operands[lane])->r =
+        std::uint32_t(m[2 * (lane % 4) + 1][lane / 4]) << 16 | m[2 * (lane % 4)][lane / 4];
+}
 inline void check_copy(const void* shared, const void* global) {
   if (reinterpret_cast<std::uintptr_t>(shared) % 16 != 0)
     isotope_emulated_fail("copy_async_16 writes to an address that is not aligned to 16 bytes");
@@ -88,6 +102,12 @@ inline void load_matrix_x4(std::uint32_t (&r)[4], const void* row, int line = __
 inline void load_matrix_x4_transposed(std::uint32_t (&r)[4], const void* row, int line = __builtin_LINE()) {
   isotope_emulated::matrix_load m{r, static_cast<const unsigned char*>(row)};
   isotope_emulated::isotope_emulated_meet(isotope_emulated::load_matrices<true>, 0xffffffffu, &m, "load_matrix_x4_transposed", line);
+}
+inline std::uint32_t transposed_matrix(std::uint32_t two, int line = __builtin_LINE()) {
+  std::uint32_t r = 0;
+  isotope_emulated::transposition m{two, &r};
+  isotope_emulated::isotope_emulated_meet(isotope_emulated::transpose_matrix, 0xffffffffu, &m, "transposed_matrix", line);
+  return r;
 }
 
 inline std::uint32_t shared_address(const void* p) { return isotope_emulated::isotope_emulated_shared_address(p); }

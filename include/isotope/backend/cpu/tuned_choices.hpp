@@ -54,6 +54,7 @@ struct timed_step {
 /// A VariantTimer by the clock of the host. A template, so that the code exists only in programs that open a device.
 template <class Level> class variant_timer {
  public:
+  static constexpr bool shared = true;
   using dispatch = timed_step;
   using memory = arena;
   struct run {

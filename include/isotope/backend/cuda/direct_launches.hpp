@@ -1,6 +1,6 @@
 #pragma once
 /// Launches that need no copies, or none of outputs: kernels read inputs where the host has put them, and write results where the host reads them. On an H200 the two copies around a graph take 6 us
-/// (bench/CUDA.md). Kernels reach that memory over the bus, so only those do so that read and write little, and once.
+/// (bench/CUDA_INFERENCE.md). Kernels reach that memory over the bus, so only those do so that read and write little, and once.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

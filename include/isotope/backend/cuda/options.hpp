@@ -16,6 +16,7 @@ struct diagnostics : gpu_diagnostics {
   bool no_joins = false;            // every step has launches of its own
   bool no_halves = false;           // layers of decoding have five launches each, not two
   bool no_whole_step = false;       // a step of decoding of few rows has two launches a layer, not one for all
+  bool no_row_norms = false;        // normalisations of 17 to 64 rows have launches of their own
   bool no_encoder = false;          // a small encoder of few rows has a launch for every step
   bool no_together = false;         // clusters of a small encoder have a launch for each layer, not one for all
   bool no_direct = false;           // inputs and outputs of every run are copied

@@ -19,6 +19,7 @@
 #include <isotope/kernels/cuda/joined/encoder.hpp>
 #include <isotope/kernels/cuda/joined/halves.hpp>
 #include <isotope/kernels/cuda/joined/joined.hpp>
+#include <isotope/kernels/cuda/joined/row_norms.hpp>
 #include <isotope/kernels/cuda/joined/whole_step.hpp>
 
 namespace isotope::cuda {
@@ -68,6 +69,7 @@ struct plan_recorder {
     if (!device->options.diagnose.no_joins && !join_encoder(p, steps)) {
       join_appends(steps);
       join_norms(steps, {p.base[value_kind::output], bytes});
+      if (!device->options.diagnose.no_row_norms) row_norms(steps, {p.base[value_kind::output], bytes}, device->physical().limits);
       if (!device->options.diagnose.no_halves) join_halves(steps, {p.base[value_kind::output], bytes});
     }
     all.insert(all.end(), std::make_move_iterator(steps.begin()), std::make_move_iterator(steps.end()));
@@ -232,9 +234,8 @@ struct plan_recorder {
       auto m = memory::allocate(device, small_encoder::scratch_bytes, memory_use::device, "isotope rows of a small encoder");
       if (!m) return false;
       const auto here = device->current();
-      const std::uint64_t flags = m->address() + std::uint64_t(small_encoder::flags_at);
-      if (device->f()->fill_words(flags, 0, std::size_t(small_encoder::all_flags_bytes / 4), device->stream()) != status::success)
-        return false;
+      const std::uint64_t zeros = m->address() + std::uint64_t(small_encoder::zeros_at);
+      if (device->f()->fill_words(zeros, 0, std::size_t(small_encoder::zeros_bytes / 4), device->stream()) != status::success) return false;
       encoder_ = *std::move(m);
     }
     const auto joined = [&](bool together) {

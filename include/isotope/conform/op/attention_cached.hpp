@@ -14,12 +14,13 @@ template <> struct op_spec<op::attention_cached> : spec_basis {
   static constexpr std::array fields{attribute_field{.name = "heads", .slot = 0, .required = true},
                                      attribute_field{"window", attribute_kind::integer, 1, 0},
                                      attribute_field{"scale", attribute_kind::number, 0, 0}};
-  static constexpr numeric_policy policy{.sums = "fixed by the position, in f32 or wider",
-                                         .contracts = true,
-                                         .flushes_pairs = true,
-                                         .nan = "in, then the queries that see it",
-                                         .cpu_ulps = usual_cpu_ulps,
-                                         .gpu_ulps = usual_gpu_ulps};
+  static constexpr numeric_policy policy{
+      .sums = "fixed by the position and, unless batch invariant, by how many rows there are, in f32 or wider",
+      .contracts = true,
+      .flushes_pairs = true,
+      .nan = "in, then the queries that see it",
+      .cpu_ulps = usual_cpu_ulps,
+      .gpu_ulps = usual_gpu_ulps};
   static constexpr std::array boundary{0.0, -infinity, 80.0, -80.0};
 
   static void reference(const call& c, std::span<answer> y) {
@@ -44,12 +45,12 @@ template <> struct op_spec<op::attention_cached> : spec_basis {
     std::int64_t N, B, H, G, T, D;
   };
   static void cases(case_sink& s) {
-    const auto add = [&](const form& f, std::int64_t window = 0, double scale = 0) {
+    const auto add = [&](const form& f, std::int64_t window = 0, double scale = 0, bool batch_invariant = false) {
       const shape cache{f.B, f.G, f.T, f.D};
       const generator* const places = &generator_of<generators::stray_ids>;
       s.add({s.x({f.N, f.H * f.D}), s.x(cache), s.x(cache), s.integers({f.N}, 0, double(f.B), places),
              s.integers({f.N}, 0, double(f.T), places)},
-            op::attention_cached::constants{.heads = f.H, .window = window, .scale = scale});
+            op::attention_cached::constants{.heads = f.H, .window = window, .scale = scale, .batch_invariant = batch_invariant});
     };
     // drivers on the processor compile kernels for every head size and window, so fast runs have few
     const bool fast = s.how() == strength::fast;
@@ -63,6 +64,9 @@ template <> struct op_spec<op::attention_cached> : spec_basis {
     add({2, 1, 2, 1, 72, 128});  // more keys than a workgroup reads at once
     add({3, 1, 2, 1, 1100, 8});  // more keys than one workgroup takes
     add({17, 2, 12, 12, 130, fast ? 20 : 64});
+    // Kernels that are chosen for many rows, or for any number of them.
+    add({12, 3, 2, 2, 70, 8}, 0, 0, true);
+    if (!fast) add({17, 2, 12, 12, 130, 64}, 0, 0, true);
     if (!fast) {
       add({7, 1, 4, 4, 257, 64});
       add({6, 2, 3, 1, 20, 5});

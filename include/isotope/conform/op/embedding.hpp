@@ -61,7 +61,7 @@ template <> struct op_spec<op::embedding> : spec_basis {
       for (const dtype type : {dtype::q8_0, dtype::q4_0})
         s.add({operand_recipe{{37, 160}, type, &generator_of<generators::uniform>, -2, 2, row_major},
                s.integers({30}, 0, 37, &generator_of<generators::stray_ids>)},
-              op::embedding::constants{.format = dtype::f32});
+              op::embedding::constants{.format = s.program()});
     for (int k = 0; k < s.repeats(); ++k) add(s.size(k, 0, 1, 200), width(s.size(k, 1, 1, 70), 65), {s.size(k, 2, 1, 200)});
     s.put({.kind = case_kind::refusal, .in = {s.x({5, 7, 2}), s.integers({4}, 0, 5, &generator_of<generators::whole>)}});
     s.put({.kind = case_kind::refusal, .in = {s.x({5, 7}), s.x({4})}});

@@ -23,7 +23,8 @@ template <class Operands> class gemm_by_columns {
         packed_floats_(gemm_partition::packed_floats(s.M, s.N, s.K, s.batches)),
         weight_(s.K, s.N),
         kept_(l.constants<op::matmul>().packed),
-        whole_strips_(kept_ && Operands::reads_whole_strips(s.a_row, s.a_k, s.K)),
+        blocks_(in_blocks(l.in[1].type)),
+        whole_strips_((kept_ || blocks_) && Operands::reads_whole_strips(s.a_row, s.a_k, s.K)),
         copied_(!whole_strips_ && Operands::copied(l.in[0], s.a_row, s.a_k, s.M, s.K)) {}
 
   void run() const {
@@ -109,7 +110,7 @@ template <class Operands> class gemm_by_columns {
           for (std::int64_t i = 0; i < steps; ++i) {
             const std::int64_t m = i * Operands::tile_rows;
             if constexpr (Operands::fetches)
-              if (!kept_) next.fetch(i, steps);
+              if (!kept_ && !blocks_) next.fetch(i, steps);
             panel_gemm(left[i], smaller(Operands::tile_rows, at.ms - m), taken, to.part(m, panels.start(p) - n0),
                        divide_up(k, Operands::per_step), old || k0 > 0);
           }
@@ -130,6 +131,10 @@ template <class Operands> class gemm_by_columns {
     const std::int64_t j = panels.start(p), elems = panels.elems(p), width = panels.width(p);
     if constexpr (Operands::keeps)
       if (kept_) return Operands::kept(l_.in[1].as<const float>(), weight_.at(c.k + k0, c.r + j), elems, width);
+    if (blocks_) {
+      Operands::unpack(portable::block_weight(l_.in[1]), c.r + j, elems, c.k + k0, k, width, room, l_.in[0].type);
+      return Operands::packed(room, width, elems);
+    }
     return Operands::once(b + k0 * s_.b_k + j * s_.b_col, s_.b_k, s_.b_col, k, elems, width, room);
   }
 
@@ -150,6 +155,7 @@ template <class Operands> class gemm_by_columns {
   std::int64_t packed_floats_;  // of one copy
   packed_weight weight_;
   bool kept_;          // B is pre-packed
+  bool blocks_;        // B is a weight in blocks, which each task unpacks
   bool whole_strips_;  // strips of A whose rows fill the operand format are read in place, a last one that does not is copied
   bool copied_;        // all of A is copied first
 };

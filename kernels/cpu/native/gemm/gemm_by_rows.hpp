@@ -70,10 +70,9 @@ template <class Operands> class gemm_by_rows {
   /// Packs panel p of one block of K.
   void pack(const gemm_chunk& c, const vector_panels& panels, std::int64_t batch, std::int64_t k0, std::int64_t p, int copy) const {
     const std::int64_t k = smaller(cut_.depth, c.ks - k0);
-    if constexpr (Operands::unpacks)
-      if (in_blocks(packed_side().type))
-        return portable::unpack_panel(portable::block_weight(packed_side()), c.v + panels.start(p), panels.elems(p), c.k + k0, k,
-                                      panels.width(p), block_at(c, panels, batch, k0, copy) + panel_at(panels, p, k));
+    if (in_blocks(packed_side().type))
+      return Operands::unpack(portable::block_weight(packed_side()), c.v + panels.start(p), panels.elems(p), c.k + k0, k, panels.width(p),
+                              block_at(c, panels, batch, k0, copy) + panel_at(panels, p, k), row_side().type);
     const std::int64_t from = packed_offset(c.batch + batch) + (c.v + panels.start(p)) * v_stride_ + (c.k + k0) * v_k_;
     Operands::with_type(packed_side(), [&](const auto* x) {
       Operands::pack(x + from, v_k_, v_stride_, k, panels.elems(p), panels.width(p),

@@ -3,8 +3,9 @@
 ///
 /// Bound by the unit, or with GELU by the vector instructions. A block of 32 x 32 sums leaves the unit through L1 and is finished while the unit multiplies
 /// the next block, a few rows between two steps of K, so that both fit into the window of instructions that a processor reorders. A block of 384 terms of K
-/// takes 1,190 to 1,450 clocks on the unit, and 2,000 with rounding and storing one after the other. Bits are those of gemm_by_columns, which is faster for
-/// more rows (512 rows of MiniLM: 412 and 365 sentences/s; 64 rows 321 and 361; 16 rows 809 and 971), perhaps since lines of a wide result lie in a page each.
+/// takes 1,190 to 1,450 clocks on the unit, and 2,000 with rounding and storing one after the other. Lines of a result lie in a page each and come from L3 or
+/// memory, so each block fetches its own before it is finished, and a part of the next panel: without both, 512 rows of MiniLM are slower than by
+/// gemm_by_columns, whose bits these are (376 and 397 sentences/s; with results fetched 403, with both 425). Weights in blocks are unpacked a panel at a time.
 #include <isotope/kernels/cpu/native/add.hpp>
 #include <isotope/kernels/cpu/native/gelu.hpp>
 #include <isotope/kernels/cpu/native/gemm/unit_operands.hpp>
@@ -56,7 +57,8 @@ struct unit_body {
 template <class Unit> class gemm_by_unit {
   using rows = unit_rows<Unit>;
   static constexpr std::int64_t high = rows::most, wide = blocking::cols, block = high * wide, terms = Unit::terms;
-  static constexpr std::int64_t most_rows = 64;  // above, by columns
+  static constexpr std::int64_t few_rows = 64;                                // with more, results and the next panel are fetched ahead
+  static constexpr std::int64_t most_rows = 512, most_row_bytes = 768 << 10;  // of a cell
   static constexpr std::int64_t most_blocks = 4, deepest = most_blocks * 2 * blocking::depth;
   static_assert(wide == 2 * lanes && Unit::rows == lanes);
 
@@ -66,21 +68,21 @@ template <class Unit> class gemm_by_unit {
         s_(s),
         body_(l, s.N),
         weight_(s.K, s.N),
-        packed_(l.in[1].as<const float>()),
-        depth_(gemm_partition::depth_of(s.K, 2, terms)),
-        bound_(doubtful_below(packed_weight::largest(packed_))) {}
+        packed_(in_blocks(l.in[1].type) ? nullptr : l.in[1].as<const float>()),
+        depth_(gemm_partition::depth_of(s.K, 2, terms)) {}
 
   /// Whether the sizes, the weight and the body suit.
   bool takes(const portable::gemm_epilogue& epilogue) const {
-    const bool sizes =
-        s_.batches == 1 && s_.K % terms == 0 && s_.K > 0 && s_.K <= deepest && s_.N % wide == 0 && s_.a_k == 1 && s_.M <= most_rows;
+    const bool sizes = s_.batches == 1 && s_.K % terms == 0 && s_.K > 0 && s_.K <= deepest && s_.N % wide == 0 && s_.a_k == 1 &&
+                       (s_.M <= few_rows || body_.what != unit_body::kind::none);
     const bool finished = l_.out.size() == 1 && l_.accumulate == 0 && (epilogue.rounded() || epilogue.finishes_rounded());
-    return sizes && finished && packed_weight::least(packed_) > 0 && packed_weight::largest(packed_) < 255 &&
-           unit_operands<Unit>::reads_whole_strips(s_.a_row, s_.a_k, s_.K) && body_.what != unit_body::kind::other;
+    const bool normal = packed_ == nullptr || (packed_weight::least(packed_) > 0 && packed_weight::largest(packed_) < 255);
+    return sizes && finished && normal && unit_operands<Unit>::reads_whole_strips(s_.a_row, s_.a_k, s_.K) &&
+           body_.what != unit_body::kind::other;
   }
   void run() const {
     const std::int64_t threads = l_.pool == nullptr ? 1 : l_.pool->size(), wanted = threads == 1 ? 1 : 4 * threads, panels = s_.N / wide;
-    std::int64_t down = smaller(blocking_rows, s_.M), across = panels;
+    std::int64_t down = smaller(cell_rows(), s_.M), across = panels;
     while (divide_up(s_.M, down) * divide_up(panels, across) < wanted) {
       if (across > 4 || (across > 1 && down <= high)) across = divide_up(across, 2);
       else if (down > high) down = whole(divide_up(down, 2), high);
@@ -101,48 +103,92 @@ template <class Unit> class gemm_by_unit {
   }
 
  private:
-  static constexpr std::int64_t blocking_rows = unit_operands<Unit>::block_rows;
+  /// Rows of a cell, which stay in L2 for all panels.
+  std::int64_t cell_rows() const { return larger_of(high, smaller(most_rows, most_row_bytes / (2 * s_.K)) / high * high); }
   struct cell {
     std::int64_t m0, m1, p0, p1;
+  };
+  /// A panel of the weight, and the least and the largest exponent of its numbers but zero.
+  struct operand {
+    const float* data = nullptr;
+    int least = 0, largest = 0;
+  };
+  /// What a block fetches for later ones: the lines of its own results, which are written while the next block is multiplied, and a part of the next panel.
+  struct coming {
+    const bfloat16* results = nullptr;
+    std::int64_t rows = 0;
+    const std::byte* panel = nullptr;
+    std::int64_t lines = 0;
   };
   /// A block whose sums have left the unit: those of each block of K.
   struct made {
     float* sums = nullptr;
     rows left;
     std::int64_t m = 0, count = 0, n = 0, done = 0;  // the first row, rows, the first column, rows that are finished
-    bool exact = false;                              // whether a number may be subnormal
+    operand with;                                    // the panel
+    bool looked = true;                              // whether `look` has seen the sums
+    alignas(64) float bias[wide] = {};
   };
 
   template <unit_body::kind Kind> void fill(const cell& c) const {
     alignas(64) float sums[2][most_blocks * block];
     alignas(64) float room[unit_copy<Unit>::floats(deepest)];
+    alignas(64) float unpacked[deepest / 2 * wide + unit_operands<Unit>::head];
     const Unit held;
     const auto* x = l_.in[0].as<const bfloat16>();
     const std::int64_t rest = (c.m1 - c.m0) % high % Unit::rows == 0 ? 0 : (c.m1 - c.m0) % high;  // rows of a strip that fills no tiles
     const unit_copy<Unit> copy(room, s_.K, true);
     if (rest > 0) copy.fill(x + (c.m1 - rest) * s_.a_row, s_.a_row, 1, rest, s_.K);
+    const bool fetches = c.m1 - c.m0 > few_rows;
     made last;
+    operand panel;
     int turn = 0;
-    for (std::int64_t p = c.p0; p < c.p1; ++p)
+    for (std::int64_t p = c.p0; p < c.p1; ++p) {
+      if (packed_ == nullptr) look(last);  // it may need the panel whose place the next one takes
+      panel = panel_of(p, unpacked);
       for (std::int64_t m = c.m0; m < c.m1; m += high, turn ^= 1) {
         const std::int64_t count = smaller(high, c.m1 - m);
         const rows left = count == rest ? copy.tiles() : rows{x + m * s_.a_row, s_.a_row, Unit::rows * s_.a_row, terms};
-        if (last.count > 0) look(last);
-        if (count > Unit::rows) multiply<Kind, 2>(left, p, sums[turn], last);
-        else multiply<Kind, 1>(left, p, sums[turn], last);
-        last = {sums[turn], left, m, count, p * wide};
+        coming ahead;
+        if (fetches) ahead.results = l_.out[0].as<const bfloat16>() + m * s_.N + p * wide, ahead.rows = count;
+        if (fetches && p + 1 < c.p1) {
+          const std::int64_t lines = panel_bytes() / 64, strips = divide_up(c.m1 - c.m0, high), i = (m - c.m0) / high;
+          ahead.panel = l_.in[1].as<const std::byte>() + panel_start(p + 1) + 64 * (lines * i / strips);
+          ahead.lines = lines * (i + 1) / strips - lines * i / strips;
+        }
+        if (count > Unit::rows) multiply<Kind, 2>(left, panel.data, sums[turn], last, ahead);
+        else multiply<Kind, 1>(left, panel.data, sums[turn], last, ahead);
+        last = {sums[turn], left, m, count, p * wide, 0, panel, false};
+        if constexpr (Kind != unit_body::kind::none) math::widen(body_.bias + p * wide, last.bias, wide);
       }
-    if (last.count > 0) look(last);
+    }
+    look(last);
     while (last.done < last.count) finish_row<Kind>(last);
+  }
+
+  /// Where panel p begins, in bytes, and its size.
+  std::int64_t panel_start(std::int64_t p) const { return packed_ != nullptr ? 4 * weight_.at(0, p * wide) : p * panel_bytes(); }
+  std::int64_t panel_bytes() const {
+    return packed_ != nullptr ? 2 * s_.K * wide
+                              : wide / quantized::panel_rows * (s_.K / quantized::block) * quantized::record_bytes(l_.in[1].type);
+  }
+  /// Panel p, of a weight in blocks unpacked to `room`.
+  operand panel_of(std::int64_t p, float* room) const {
+    if (packed_ != nullptr) return {packed_ + weight_.at(0, p * wide), packed_weight::least(packed_), packed_weight::largest(packed_)};
+    unit_operands<Unit>::unpack(portable::block_weight(l_.in[1]), p * wide, wide, 0, s_.K, wide, room);
+    const auto of = unit_operands<Unit>::packed(room, wide, wide);
+    return {of.pairs.data, of.least, of.largest};
   }
 
   /// Multiplies a strip with a panel and meanwhile finishes the block before.
   template <unit_body::kind Kind, int Halves>
-  ISOTOPE_NOINLINE void multiply(const rows& a, std::int64_t p, float* sums, made& before) const {
+  ISOTOPE_NOINLINE void multiply(const rows& a, const float* right, float* sums, made& before, coming ahead) const {
     const bfloat16* left = a.data;
-    const float* right = packed_ + weight_.at(0, p * wide);
     const std::int64_t row_bytes = a.row_stride * 2, half = a.half_stride, next = a.tile_stride;
-    const std::int64_t each = divide_up(before.count, s_.K / terms);
+    const std::int64_t steps = s_.K / terms, each_line = divide_up(ahead.lines, steps), each_result = divide_up(ahead.rows, steps);
+    // The sums of the block before are on their way to L1 in the first step: instructions that wait for them would keep the unit's out of the scheduler.
+    std::int64_t waits = steps > 1 ? 1 : 0;
+    const std::int64_t each = divide_up(before.count, steps - waits);
     for (std::int64_t k0 = 0; k0 < s_.K; k0 += depth_, sums += block) {
       Unit::template zero<0>();
       Unit::template zero<1>();
@@ -161,6 +207,12 @@ template <class Unit> class gemm_by_unit {
         }
         left += next;
         right += terms / 2 * wide;
+        for (std::int64_t i = 0; i < each_result && ahead.rows > 0; ++i, --ahead.rows, ahead.results += s_.N)
+          __builtin_prefetch(ahead.results, 1, 3);
+        for (std::int64_t i = 0; i < each_line && ahead.lines > 0; ++i, --ahead.lines, ahead.panel += 64)
+          __builtin_prefetch(ahead.panel, 0, 2);
+        if (waits-- > 0) continue;
+        look(before);
         for (std::int64_t i = 0; i < each && before.done < before.count; ++i) finish_row<Kind>(before);
       }
       Unit::template store<0>(sums, 4 * wide);
@@ -171,20 +223,25 @@ template <class Unit> class gemm_by_unit {
   }
 
   /// Computes sums again in f32 where the unit may have lost subnormal numbers.
-  void look(made& b) const {
-    vector least[4] = {all_of(bound_), all_of(bound_), all_of(bound_), all_of(bound_)};
+  ISOTOPE_INLINE void look(made& b) const {
+    if (!b.looked) look_at(b);
+    b.looked = true;
+  }
+  ISOTOPE_NOINLINE void look_at(made& b) const {
+    if (b.with.largest == 255) return compute_again(b);
+    const float bound = doubtful_below(b.with.largest);
+    vector least[4] = {all_of(bound), all_of(bound), all_of(bound), all_of(bound)};
     for (std::int64_t k0 = 0, at = 0; k0 < s_.K; k0 += depth_, at += block)
       for (std::int64_t i = 0; i < b.count * wide; i += 2 * lanes) {
         keep_least(least[i / (2 * lanes) % 2], load_vector(b.sums + at + i));
         keep_least(least[2 + i / (2 * lanes) % 2], load_vector(b.sums + at + i + lanes));
       }
     for (int i = 1; i < 4; ++i) keep_least(least[0], least[i]);
-    if (any_below(least[0], bound_)) compute_again(b);
+    if (any_below(least[0], bound)) compute_again(b);
   }
   ISOTOPE_NOINLINE void compute_again(made& b) const {
-    b.exact = true;
     b.left.find_exponents(b.count, s_.K / terms);
-    if (stays_normal(b.left.least, packed_weight::least(packed_))) return;
+    if (b.with.largest < 255 && stays_normal(b.left.least, b.with.least)) return;
     struct part {
       const rows& all;
       std::int64_t pairs;
@@ -192,34 +249,26 @@ template <class Unit> class gemm_by_unit {
     };
     float* to = b.sums;
     for (std::int64_t k0 = 0; k0 < s_.K; k0 += depth_, to += block)
-      widened_gemm(part{b.left, k0 / 2}, b.count, panel{packed_ + weight_.at(k0, b.n), wide, wide, wide}, place{to, wide, true},
+      widened_gemm(part{b.left, k0 / 2}, b.count, panel{b.with.data + k0 / 2 * wide, wide, wide, wide}, place{to, wide, true},
                    smaller(depth_, s_.K - k0) / 2, false);
   }
 
   static ISOTOPE_INLINE vector all_of(float x) { return x - vector{}; }
-  /// Rounds to bf16. Unless Exact, subnormal numbers become zero and are noted in `some`.
-  template <bool Exact> static ISOTOPE_INLINE vector as_bf16(const vector& v, unsigned& some) {
-    if constexpr (Exact || !config::has_bf16_pairs) {
-      return as_stored<bfloat16>(v);
-    } else {
-      std::uint16_t lost = 0;
-      isa::find_subnormal_lanes(lost, v);
-      some |= lost;
-      math::bf16_lanes::halves h{};
-      isa::round_to_bf16(h, v);
-      return std::bit_cast<vector>(math::bf16_lanes::widened(h));
-    }
+  /// Rounds to bf16. NaN has zeros in its lower half, as bf16 has.
+  static ISOTOPE_INLINE vector as_bf16(const vector& v) {
+    const auto u = std::bit_cast<lanewise::words>(v);
+    return std::bit_cast<vector>((u + ((u >> 16 & 1u) + 0x7fffu)) & 0xffff'0000u);
   }
-  template <unit_body::kind Kind, bool Exact>
-  static ISOTOPE_INLINE vector finished(vector y, const bfloat16* bias, const bfloat16* residual, unsigned& some) {
+  template <unit_body::kind Kind> static ISOTOPE_INLINE vector finished(vector y, const float* bias, const bfloat16* residual) {
     if constexpr (Kind == unit_body::kind::none) return y;
-    y = load(bias, whole_vector{}) + as_bf16<Exact>(y, some);
-    if constexpr (Kind == unit_body::kind::gelu) y = lanewise::gelu_erf_bf16(as_bf16<Exact>(y, some));
-    if constexpr (Kind == unit_body::kind::residual) y = load(residual, whole_vector{}) + as_bf16<Exact>(y, some);
+    y = load_vector(bias) + as_bf16(y);
+    if constexpr (Kind == unit_body::kind::gelu) y = lanewise::gelu_erf_bf16(as_bf16(y));
+    if constexpr (Kind == unit_body::kind::residual) y = load(residual, whole_vector{}) + as_bf16(y);
     return y;
   }
   template <unit_body::kind Kind> ISOTOPE_INLINE void finish_row(made& b) const {
-    const std::int64_t i = b.done++, at = (b.m + i) * s_.N + b.n;
+    const std::int64_t i = b.done++;
+    const std::int64_t at = (b.m + i) * s_.N + b.n;
     const float* from = b.sums + i * wide;
     vector y = load_vector(from), z = load_vector(from + lanes);
     for (std::int64_t k0 = depth_; k0 < s_.K; k0 += depth_) {
@@ -228,19 +277,9 @@ template <class Unit> class gemm_by_unit {
       z += load_vector(from + lanes);
     }
     bfloat16* const to = l_.out[0].as<bfloat16>() + at;
-    const bfloat16 *bias = to, *residual = to;  // not read
-    if constexpr (Kind != unit_body::kind::none) bias = body_.bias + b.n;
+    const bfloat16* residual = to;  // not read
     if constexpr (Kind == unit_body::kind::residual) residual = body_.residual + at;
-    unsigned some = b.exact;
-    const vector v = finished<Kind, false>(y, bias, residual, some), w = finished<Kind, false>(z, bias + lanes, residual + lanes, some);
-    if (some == 0) return store(to, v, w);
-    put_exactly<Kind>(y, z, bias, residual, to);
-  }
-  template <unit_body::kind Kind>
-  static ISOTOPE_NOINLINE void put_exactly(const vector& y, const vector& z, const bfloat16* bias, const bfloat16* residual, bfloat16* to) {
-    unsigned some = 0;
-    const vector v = finished<Kind, true>(y, bias, residual, some), w = finished<Kind, true>(z, bias + lanes, residual + lanes, some);
-    store(to, v, w);
+    store(to, finished<Kind>(y, b.bias, residual), finished<Kind>(z, b.bias + lanes, residual + lanes));
   }
 
   const launch& l_;
@@ -249,7 +288,6 @@ template <class Unit> class gemm_by_unit {
   packed_weight weight_;
   const float* packed_;
   std::int64_t depth_;  // of a block of K
-  float bound_;         // of sums that may have lost subnormal numbers
 };
 
 }  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

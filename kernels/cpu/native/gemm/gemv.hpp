@@ -167,7 +167,8 @@ class gemv {
   template <int Rows, class T>
   ISOTOPE_NOINLINE ISOTOPE_CONTRACT void dot_streams(const float* a, std::int64_t lda, const T* b, float* c, std::int64_t ldc) const {
     ISOTOPE_CONTRACT_HERE
-    constexpr std::int64_t parts = larger_of(1, 4096 / part_of_k);  // whose sums wait for their totals
+    constexpr std::int64_t parts =
+        larger_of(1, 12288 / part_of_k);  // whose sums wait for their totals: columns so long are read in one run
     vector all[parts][Rows][streams][lanes];
     vector sum[Rows][streams] = {};
     for (std::int64_t first = 0; first < s_.K; first += parts * part_of_k) {

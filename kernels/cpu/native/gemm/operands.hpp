@@ -24,7 +24,6 @@ struct f32_operands : vector_operands {
   static constexpr std::int64_t per_step = 1, k_unit = 1, head = 0;  // head: floats before a packed panel
   static constexpr bool rounds = false;                              // whether the microkernel can round, where nothing else is left to do
   static constexpr bool keeps = false;                               // whether it multiplies panels of a packed_weight
-  static constexpr bool unpacks = true;                              // whether B may be a weight in blocks
   using rows = row_block;
   using copy = row_copy;
   using panel = native::panel;
@@ -55,6 +54,11 @@ struct f32_operands : vector_operands {
                    float* y) {
     pack_right(x, k_stride, stride, k, elems, width, y);
   }
+  /// Packs a panel of a weight in blocks, beside activations of format `beside`.
+  static void unpack(const portable::block_weight& w, std::int64_t n, std::int64_t elems, std::int64_t k0, std::int64_t k,
+                     std::int64_t width, float* y, dtype beside) {
+    portable::unpack_panel(w, n, elems, k0, k, width, y, beside == dtype::bf16);
+  }
   static panel packed(const float* y, std::int64_t width, std::int64_t elems) { return {y, width, width, elems}; }
   /// Returns a panel for one use. f32 rows of whole panels are read in place, unless they all fall into the same few sets of L2.
   template <class T>
@@ -69,7 +73,7 @@ struct f32_operands : vector_operands {
 
 struct pair_operands : vector_operands {
   static constexpr std::int64_t per_step = 2, k_unit = 2, head = 16;
-  static constexpr bool rounds = true, keeps = true, unpacks = false;
+  static constexpr bool rounds = true, keeps = true;
   using rows = pair_rows;
   using copy = pair_copy;
   using panel = pair_panel;
@@ -92,6 +96,19 @@ struct pair_operands : vector_operands {
                    std::int64_t width, float* y) {
     pack_pairs(x, k_stride, stride, terms, elems, width, y + head);
     note(packed_steps(terms) * width, y);
+  }
+  /// Packs a panel of a weight in blocks, with its elements rounded to bf16.
+  static void unpack(const portable::block_weight& w, std::int64_t n, std::int64_t elems, std::int64_t k0, std::int64_t terms,
+                     std::int64_t width, float* y, dtype = dtype::bf16) {
+    int least = 512, largest = 0;
+    for (std::int64_t c = 0; c < width; c += quantized::panel_rows) {
+      block_pairs pairs(w, n + c, smaller(quantized::panel_rows, elems - c));
+      pairs.take(k0, terms, y + head + c, width);
+      least = pairs.least() < least ? pairs.least() : least;
+      largest = pairs.largest() > largest ? pairs.largest() : largest;
+    }
+    y[0] = float(least);
+    y[1] = float(largest);
   }
   /// Puts the exponents of a panel of `count` words before it.
   static void note(std::int64_t count, float* y) {

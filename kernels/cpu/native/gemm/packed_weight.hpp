@@ -2,6 +2,7 @@
 /// A weight in the packed order that the gemm by columns reads, kept across steps: reading it costs its bytes and no shuffles.
 #include <atomic>
 
+#include <isotope/kernels/cpu/native/gemm/block_pairs.hpp>
 #include <isotope/kernels/cpu/native/gemm/pairs.hpp>
 #include <isotope/kernels/cpu/native/gemm/vector_panels.hpp>
 
@@ -54,6 +55,14 @@ class packed_weight {
     float* const y = static_cast<float*>(packed) + at(0, j);
     pack_pairs(x + j * K_, 1, K_, K_, panels_.elems(p), width, y);
     for (std::int64_t k = divide_up(K_, 2) * width; k < steps_ * width; ++k) y[k] = 0;
+    found.take(reinterpret_cast<const bfloat16*>(y), 2 * steps_ * width);
+  }
+  /// Packs panel p of the transpose of a weight (N, K) in blocks, whose elements are rounded to bf16.
+  void take_blocks(const portable::block_weight& w, std::int64_t p, void* packed, exponents& found) const {
+    const std::int64_t j = panels_.start(p), width = panels_.width(p);
+    float* const y = static_cast<float*>(packed) + at(0, j);
+    for (std::int64_t c = 0; c < width; c += quantized::panel_rows)
+      block_pairs(w, j + c, smaller(quantized::panel_rows, panels_.elems(p) - c)).take(0, K_, y + c, width);
     found.take(reinterpret_cast<const bfloat16*>(y), 2 * steps_ * width);
   }
   /// Stores a vector of bf16; streaming stores need an address that is a multiple of its size.

@@ -61,6 +61,7 @@ template <class Operands> class product_time {
   constexpr double by_columns() const {
     const gemm_partition cut(s_.M, s_.N, s_.K, Operands::per_step, Operands::k_unit, Operands::v_unit);
     const bool reads_in_place = Operands::per_step == 1 && s_.b_k % 1024 != 0;
+    const double left = s_.a_k == 1 || p_.copies_rows || far_ || !p_.strides_cost ? streamed() : strided_in_place;
     double nsec = 0;
     cut.chunks(s_.batches, s_.M, s_.N, s_.K, [&](const gemm_chunk& c) {
       const auto cells = gemm_cells::by_columns<Operands>(c.vs, c.rs, c.batches, p_.in_place);
@@ -69,7 +70,7 @@ template <class Operands> class product_time {
       const double whole_rows = double(cells.rows * whole(divide_up(c.vs, cells.rows), Operands::tile_rows));
       nsec += barrier_;
       if (p_.copies_rows) nsec += double(c.batches) * rows * deep * (far_ ? pack_far * shared_ / double(parts) : copy);
-      double cell = whole_rows * width * deep * multiply_ + rows * deep * double(cells.columns) * streamed();
+      double cell = whole_rows * width * deep * multiply_ + rows * deep * double(cells.columns) * left;
       cell += double(cells.rows) * width * deep * (reads_in_place ? in_place_once() : far_ ? pack_far * shared_ : pack_once);
       if (reads_in_place) cell += whole_rows / double(Operands::tile_rows) * width * deep * in_place_again;
       nsec += share(tasks, parts) * (double(c.batches) * cell + double(tasks) * task);
@@ -85,12 +86,13 @@ template <class Operands> class product_time {
   static constexpr bool single = Operands::per_step == 1;
   static constexpr double usual_multiply = Operands::k_unit > 2 ? 0.0065 : 0.022, usual_shared = 0.93, usual_barrier = 2000, task = 4000;
   // Columns that lie in one piece are turned; a panel that one task packs for itself stays in L1.
-  static constexpr double pack_along = 0.51, pack_across = 0.42, pack_once = 0.20, copy = 0.53;
+  static constexpr double pack_along = 0.51, pack_across = single ? 0.55 : 0.37, pack_once = 0.20, copy = 0.53;
   static constexpr double pack_far = 2;  // times `shared_`: a word comes from another core's cache and goes to one
-  static constexpr double strided = single ? 0.56 : 0.76, transposed = single ? 1.02 : 0.46;
-  static constexpr double in_place_again = 0.003;  // of panels in memory, for each register tile of rows
+  static constexpr double strided = single ? 0.6 : 0.76, transposed = single ? 1.02 : 0.75;
+  static constexpr double strided_in_place = 0.35;  // of the left operand, whose columns share L1 with a panel
+  static constexpr double in_place_again = 0.003;   // of panels in memory, for each register tile of rows
   /// Of panels in memory, each word the first time: less if the caches of a core may hold the operand from the last run.
-  constexpr double in_place_once() const { return !p_.strides_cost ? 0.2 : s_.N * s_.K <= 640000 ? 0.15 : 0.72; }
+  constexpr double in_place_once() const { return !p_.strides_cost ? 0.2 : s_.N * s_.K <= 640000 ? 0.15 : 1.1; }
   constexpr double streamed() const { return far_ ? shared_ : 0.085; }
 
   const product_problem& p_;
