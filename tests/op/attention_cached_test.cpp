@@ -82,7 +82,7 @@ TEST_P(attention_cached, a_row_has_the_same_bits_alone_and_among_others) {
     EXPECT_TRUE(same(alone.at(0), std::vector<double>(to, to + H * D))) << n;
   }
 }
-TEST_P(attention_cached, tokens_of_prompts_have_the_bits_that_they_have_alone) {
+TEST_P(attention_cached, tokens_of_prompts_have_the_bits_that_they_have_alone_in_batch_invariant_plans) {
   const auto& here = *this;
   constexpr std::int64_t slots = 3, H = 2, G = 1, T = 60;
   for (const auto& [D, window] : {std::pair<std::int64_t, std::int64_t>{20, 0}, {64, 0}, {20, 3}, {20, 6}}) {
@@ -94,7 +94,7 @@ TEST_P(attention_cached, tokens_of_prompts_have_the_bits_that_they_have_alone) {
     prompt(1, 0, 13), prompt(0, 37, 23), prompt(2, 59, 2), prompt(2, 7, 4), prompt(-1, 0, 5), prompt(1, 20, 9);
     const std::int64_t N = std::int64_t(sequence.size());
     const host q = random({N, H * D}, here.type, 3);
-    const op::attention_cached::constants c{.heads = H, .window = window};
+    const op::attention_cached::constants c{.heads = H, .window = window, .batch_invariant = true};
     const auto all = here.run<op::attention_cached>({q, keys, values, places(sequence), places(position)}, c);
     for (std::int64_t n = 0; n < N; ++n) {
       const auto from = q.at.begin() + n * H * D, to = all.at(0).at.begin() + n * H * D;
@@ -103,6 +103,57 @@ TEST_P(attention_cached, tokens_of_prompts_have_the_bits_that_they_have_alone) {
           here.run<op::attention_cached>({one, keys, values, places({sequence[std::size_t(n)]}), places({position[std::size_t(n)]})}, c);
       EXPECT_TRUE(same(alone.at(0), std::vector<double>(to, to + H * D))) << n << " " << D << " " << window;
     }
+  }
+}
+TEST_P(attention_cached, prompts_give_what_single_tokens_give_and_the_same_bits_beside_others) {
+  const auto& here = *this;
+  constexpr std::int64_t slots = 3, H = 4, G = 2, T = 200;
+  for (const auto& sizes : {std::pair<std::int64_t, std::int64_t>{32, 0}, {20, 0}, {32, 9}, {20, 70}}) {
+    const std::int64_t D = sizes.first, window = sizes.second;
+    const host keys = random({slots, G, T, D}, here.type, 1), values = random({slots, G, T, D}, here.type, 2);
+    struct part {
+      double slot;
+      int from, tokens;
+    };
+    const host queries = random({(slots + 1) * 2 * T, H * D}, here.type, 3);  // of each slot and position
+    const auto run = [&](const std::vector<part>& parts, bool invariant) {
+      std::vector<double> sequence, position, q;
+      for (const part& p : parts)
+        for (int t = p.from; t < p.from + p.tokens; ++t) {
+          sequence.push_back(p.slot), position.push_back(t);
+          const auto row = queries.at.begin() + (std::int64_t(p.slot + 1) * 2 * T + t) * H * D;
+          q.insert(q.end(), row, row + H * D);
+        }
+      return here.run<op::attention_cached>(
+          {host({std::int64_t(sequence.size()), H * D}, here.type, q), keys, values, places(sequence), places(position)},
+          op::attention_cached::constants{.heads = H, .window = window, .batch_invariant = invariant});
+    };
+    // A prompt behind cached tokens that fills two blocks of 64, one of 16, single tokens, idle rows, and a prompt that leads beyond the cache.
+    const auto given = run({{1, 31, 130}, {2, 0, 16}, {0, 199, 1}, {0, 5, 1}, {-1, 0, 20}, {2, 180, 24}}, false),
+               wanted = run({{1, 31, 130}, {2, 0, 16}, {0, 199, 1}, {0, 5, 1}, {-1, 0, 20}, {2, 180, 24}}, true),
+               moved = run({{0, 5, 1}, {0, 140, 25}, {2, 0, 16}, {1, 30, 150}}, false);
+    const double unit = here.type == dtype::bf16 ? 0x1p-7 : here.roundings(4.0 * T);
+    for (std::size_t i = 0; i < given.at(0).at.size(); ++i)
+      ASSERT_TRUE(std::fabs(given.at(0).at[i] - wanted.at(0).at[i]) <= 2 * unit) << i / (H * D) << " " << D << " " << window;
+    const auto rows = [&](const host& y, std::int64_t first, std::int64_t count) {
+      return std::vector<double>(y.at.begin() + first * H * D, y.at.begin() + (first + count) * H * D);
+    };
+    EXPECT_EQ(rows(given.at(0), 130, 16), rows(moved.at(0), 26, 16)) << "as many rows, in another place, beside others";
+  }
+}
+TEST_P(attention_cached, a_nan_among_the_values_of_a_prompt_reaches_only_the_queries_that_see_it) {
+  const auto& here = *this;
+  constexpr std::int64_t T = 90, D = 32, S = 80;
+  for (const std::int64_t window : {0, 20}) {
+    host keys = random({1, 1, T, D}, here.type, 1), values = random({1, 1, T, D}, here.type, 2);
+    const host q = random({S, D}, here.type, 3);
+    values.at[40 * D + 3] = nan;
+    std::vector<double> position;
+    for (std::int64_t t = 5; t < 5 + S; ++t) position.push_back(double(t));
+    const auto y = here.run<op::attention_cached>({q, keys, values, places(std::vector<double>(std::size_t(S), 0)), places(position)},
+                                                  op::attention_cached::constants{.heads = 1, .window = window});
+    for (std::int64_t n = 0; n < S; ++n)
+      EXPECT_EQ(std::isnan(y[0][n * D + 3]), n + 5 >= 40 && (window == 0 || n + 5 < 40 + window)) << n << " " << window;
   }
 }
 TEST_P(attention_cached, nan_reaches_only_the_queries_that_see_it) {

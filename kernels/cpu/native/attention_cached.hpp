@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include <isotope/kernels/cpu/native/attention/prompt.hpp>
 #include <isotope/kernels/cpu/native/body/programs.hpp>
 #include <isotope/kernels/cpu/native/gemm/pack.hpp>
 #include <isotope/kernels/cpu/native/math/weight.hpp>
@@ -47,33 +48,50 @@ class attention_cached {
     const op::cache_sizes size(l.in[1].dims);
     const std::int64_t rows = l.in[0].dims[0], some = each(rows);
     const auto *sequence = l.in[3].as<const std::int32_t>(), *position = l.in[4].as<const std::int32_t>();
-    double pairs = 0;
+    double nsec = 0;
     for (std::int64_t n = 0; n < rows; ++n)
-      if (size.has(sequence[n], position[n])) pairs += double(position[n] + 1 - c.first(position[n]));
-    // A thread reads keys and values with 10 GB/s, since other steps have put them out of its caches.
-    const double bytes = double(size_of(l.in[1].type) + size_of(l.in[2].type));
-    const double nsec = double(c.heads) * (pairs * (double(size.D) * (0.1 * bytes + 1.0 / 30.0) + 1.0) + 50.0 * double(rows));
-    const bool in_bf16 = l.in[1].type == dtype::bf16 && l.in[2].type == dtype::bf16;
-    portable::for_uneven_tasks(l, divide_up(rows, some) * c.heads, nsec, [&](std::int64_t task, int slice) {
-      float* const own = static_cast<float*>(l.scratch) + slice * slice_floats(size.T, size.D);
-      const std::int64_t h = task % c.heads, end = smaller(rows, (task / c.heads + 1) * some);
-      for (std::int64_t n = task / c.heads * some; n < end;) {
-        std::int64_t together = 1;
-        while (n + together < end && sequence[n + together] == sequence[n] && position[n + together] == position[n] + together) ++together;
-        if (!size.has(sequence[n], position[n])) {
-          std::memset(own, 0, std::size_t(size.D) * 4);
-          portable::narrow_run(own, l.out[0].data, l.out[0].type, n * l.out[0].strides[0] + h * size.D, size.D);
-          ++n;
-        } else if (together == most && size.has(sequence[n], position[n] + most - 1) && (c.window == 0 || c.window >= most)) {
-          queries<most, float>(l, c, size, n, h, sequence[n], position[n], own);
-          n += most;
-        } else {
-          if (in_bf16) queries<1, bfloat16>(l, c, size, n, h, sequence[n], position[n], own);
-          else queries<1, float>(l, c, size, n, h, sequence[n], position[n], own);
-          ++n;
-        }
-      }
+      if (size.has(sequence[n], position[n])) nsec += nsec_of(l, c, size, position[n]);
+    portable::for_uneven_tasks(l, divide_up(rows, some) * c.heads, double(c.heads) * nsec, [&](std::int64_t task, int slice) {
+      const std::int64_t first = task / c.heads * some;
+      tokens(l, c, size, first, smaller(rows, first + some), task % c.heads,
+             static_cast<float*>(l.scratch) + slice * slice_floats(size.T, size.D));
     });
+  }
+
+  /// The tokens of a task: several where there are enough tasks.
+  static constexpr std::int64_t each(std::int64_t rows) { return rows >= 2 * most ? most : 1; }
+  /// Scores, results and queries, and rows of a cache that is not in f32.
+  static constexpr std::int64_t slice_floats(std::int64_t T, std::int64_t D) {
+    return most * (floats(T) + 2 * floats(D)) + few * floats(D);
+  }
+  /// What a query of one head takes, in the unit of for_tasks. A thread reads keys and values with 10 GB/s, since other steps have put them out of its caches.
+  static double nsec_of(const launch& l, const op::attention_cached::constants& c, const op::cache_sizes& size, std::int64_t position) {
+    const double bytes = double(size_of(l.in[1].type) + size_of(l.in[2].type)), keys = double(position + 1 - c.first(position));
+    return keys * (double(size.D) * (0.1 * bytes + 1.0 / 30.0) + 1.0) + 50.0;
+  }
+  /// Head h of tokens n to end - 1. `own`: slice_floats.
+  static void tokens(const launch& l, const op::attention_cached::constants& c, const op::cache_sizes& size, std::int64_t n,
+                     std::int64_t end, std::int64_t h, float* own) {
+    const auto *sequence = l.in[3].as<const std::int32_t>(), *position = l.in[4].as<const std::int32_t>();
+    const bool in_bf16 = l.in[1].type == dtype::bf16 && l.in[2].type == dtype::bf16;
+    while (n < end) {
+      std::int64_t together = 1;
+      while (together < most && n + together < end && sequence[n + together] == sequence[n] &&
+             position[n + together] == position[n] + together)
+        ++together;
+      if (!size.has(sequence[n], position[n])) {
+        std::memset(own, 0, std::size_t(size.D) * 4);
+        portable::narrow_run(own, l.out[0].data, l.out[0].type, n * l.out[0].strides[0] + h * size.D, size.D);
+        ++n;
+      } else if (together == most && size.has(sequence[n], position[n] + most - 1) && (c.window == 0 || c.window >= most)) {
+        queries<most, float>(l, c, size, n, h, sequence[n], position[n], own);
+        n += most;
+      } else {
+        if (in_bf16) queries<1, bfloat16>(l, c, size, n, h, sequence[n], position[n], own);
+        else queries<1, float>(l, c, size, n, h, sequence[n], position[n], own);
+        ++n;
+      }
+    }
   }
 
  private:
@@ -83,13 +101,7 @@ class attention_cached {
   static constexpr std::int64_t parts = 16;                            // partial sums of a dot product
   static constexpr int wide = config::vector_registers >= 32 ? 4 : 2;  // vectors of a result in registers
 
-  /// The tokens of a task: several where there are enough tasks.
-  static constexpr std::int64_t each(std::int64_t rows) { return rows >= 2 * most ? most : 1; }
   static constexpr std::int64_t floats(std::int64_t n) { return divide_up(n, parts) * parts; }
-  /// Scores, results and queries, and rows of a cache that is not in f32.
-  static constexpr std::int64_t slice_floats(std::int64_t T, std::int64_t D) {
-    return most * (floats(T) + 2 * floats(D)) + few * floats(D);
-  }
 
   /// Rows of a cache, of one head of one slot.
   struct cache_rows {
@@ -262,8 +274,62 @@ class attention_cached {
   }
 };
 
+/// Tokens of a prompt, in blocks where the plan is not batch invariant, and any other tokens.
+/// @tparam Unit  as in matmul
+template <class P, class Unit = matrix_unit> class cached_attention_of {
+ public:
+  using prompts = prompt_attention<P, Unit>;
+  static constexpr std::int64_t scratch(const step_shapes& s) {
+    const std::int64_t rows = s.in[0][0], heads = s.constants<op::attention_cached>().heads;
+    if (!takes_prompts(s.constants<op::attention_cached>(), rows)) return attention_cached::scratch(s);
+    return piece_bytes(rows) + 4 * slice_floats(s.in[1][2], s.in[1][3]) * smaller(rows * heads, portable::max_workers);
+  }
+  static void run(const launch& l) {
+    const auto c = l.constants<op::attention_cached>();
+    const op::cache_sizes size(l.in[1].dims);
+    const std::int64_t rows = l.in[0].dims[0];
+    if (!takes_prompts(c, rows)) return attention_cached::run(l);
+    const auto *sequence = l.in[3].as<const std::int32_t>(), *position = l.in[4].as<const std::int32_t>();
+    auto* const pieces = static_cast<token_piece*>(l.scratch);
+    std::int64_t count = 0;
+    double nsec = 0;
+    for (std::int64_t n = 0; n < rows;) {
+      const bool there = size.has(sequence[n], position[n]);
+      std::int64_t together = 1;
+      while (there && n + together < rows && sequence[n + together] == sequence[n] && position[n + together] == position[n] + together &&
+             size.has(sequence[n], position[n + together]))
+        ++together;
+      const bool prompt = together >= prompts::least;
+      const std::int64_t some = prompt ? prompts::most : attention_cached::each(rows);
+      for (const std::int64_t end = n + together; n < end; n += pieces[count++].count) {
+        pieces[count] = {std::int32_t(n), std::int32_t(smaller(some, end - n)), prompt};
+        for (std::int64_t k = n; there && k < n + pieces[count].count; ++k)
+          nsec += attention_cached::nsec_of(l, c, size, position[k]) * (prompt ? 0.2 : 1.0);
+      }
+    }
+    const prompts prompt(l, c);
+    auto* const slices = reinterpret_cast<float*>(static_cast<char*>(l.scratch) + piece_bytes(rows));
+    portable::for_uneven_tasks(l, count * c.heads, double(c.heads) * nsec, [&](std::int64_t task, int slice) {
+      const token_piece& piece = pieces[count - 1 - task / c.heads];  // those at the end of a prompt take longest
+      const std::int64_t h = task % c.heads, n = piece.first;
+      float* const own = slices + slice * slice_floats(size.T, size.D);
+      if (!piece.prompt || !prompt.run(piece, h, sequence[n], position[n], own))
+        attention_cached::tokens(l, c, size, n, n + piece.count, h, own);
+    });
+  }
+
+ private:
+  static constexpr bool takes_prompts(const op::attention_cached::constants& c, std::int64_t rows) {
+    return !c.batch_invariant && rows >= prompts::least;
+  }
+  static constexpr std::int64_t piece_bytes(std::int64_t rows) { return whole(rows * std::int64_t(sizeof(token_piece)), 64); }
+  static constexpr std::int64_t slice_floats(std::int64_t T, std::int64_t D) {
+    return larger_of(attention_cached::slice_floats(T, D), prompts::slice_floats(D));
+  }
+};
+
 }  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
 namespace isotope::cpu {
-template <NativeProgram P> struct kernel<op::attention_cached, P, kernels::native> : native::attention_cached {};
+template <NativeProgram P> struct kernel<op::attention_cached, P, kernels::native> : native::cached_attention_of<P> {};
 }  // namespace isotope::cpu

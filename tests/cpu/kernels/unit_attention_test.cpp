@@ -1,3 +1,4 @@
+#include <isotope/kernels/cpu/native/attention_cached.hpp>
 #include <isotope/kernels/cpu/native/attention_packed.hpp>
 
 #include "compare.hpp"
@@ -83,6 +84,47 @@ TEST_F(unit_attention, of_one_sequence_is_not_changed_by_nan_in_the_next) {
   EXPECT_TRUE(std::isnan(given[0].at(17 * 32)));
 }
 TEST_F(unit_attention, of_a_wrong_unit_is_found) { EXPECT_FALSE(difference<unit_fault::adds_a_tile_once_more>({2, 32, {0, 64}}) <= bound); }
+/// A prompt of `tokens` behind `cached` tokens, of three heads that share keys and values.
+struct prompt {
+  std::int64_t cached, tokens, D, window;
+  array q, keys, values, sequence, position;
+
+  prompt(std::int64_t already, std::int64_t n, std::int64_t width, std::int64_t w)
+      : cached(already),
+        tokens(n),
+        D(width),
+        window(w),
+        q(array::random({n, 3 * D}, dtype::bf16, 1, -3, 3)),
+        keys(array::random({2, 1, cached + n + 5, D}, dtype::bf16, 2, -3, 3)),
+        values(array::random({2, 1, cached + n + 5, D}, dtype::bf16, 3, -3, 3)),
+        sequence({n}, dtype::i32),
+        position({n}, dtype::i32) {
+    for (std::int64_t i = 0; i < n; ++i) sequence.set(i, 1), position.set(i, double(cached + i));
+  }
+  op_case step() const {
+    std::vector<array> out;
+    out.emplace_back(shape{tokens, 3 * D}, dtype::bf16, 7);
+    return {{q.v, keys.v, values.v, sequence.v, position.v},
+            std::move(out),
+            op::attention_cached::constants{.heads = 3, .window = window, .scale = 1 / std::sqrt(double(D))}};
+  }
+};
+template <unit_fault Fault = unit_fault::none> double difference(const prompt& x) {
+  const auto wanted = x.step().run<cpu::kernel<op::attention_cached, P, kernels::reference>>(nullptr);
+  const auto given = x.step().run<cpu::native::cached_attention_of<P, imitated_unit<Fault>>>(&pool_of(2));
+  double most = 0;
+  for (std::int64_t i = 0; i < given[0].count(); ++i) {
+    const double d = std::fabs(given[0].at(i) - wanted[0].at(i));
+    if (!(d <= most)) most = d;
+  }
+  return most;
+}
+TEST_F(unit_attention, of_prompts_matches_the_reference) {
+  for (const auto& [cached, tokens, D, window] :
+       {std::array<std::int64_t, 4>{0, 64, 32, 0}, {0, 150, 64, 0}, {37, 17, 32, 0}, {100, 91, 32, 0}, {30, 140, 32, 40}, {3, 16, 96, 5}})
+    EXPECT_TRUE(difference(prompt(cached, tokens, D, window)) <= bound) << cached << ' ' << tokens << ' ' << window;
+  EXPECT_FALSE(difference<unit_fault::adds_a_tile_once_more>(prompt(0, 64, 32, 0)) <= bound);
+}
 /// The instructions give the same bits as their emulation after the manual.
 TEST_F(unit_attention, gives_the_bits_of_its_emulation) {
   using by_instructions = cpu::native::packed_attention_of<P>;
