@@ -126,8 +126,6 @@ template <class Unit> class gemm_by_unit {
     rows left;
     std::int64_t m = 0, count = 0, n = 0, done = 0;  // the first row, rows, the first column, rows that are finished
     operand with;                                    // the panel
-    bool looked = true;                              // whether `look` has seen the sums
-    alignas(64) float bias[wide] = {};
   };
 
   template <unit_body::kind Kind> void fill(const cell& c) const {
@@ -144,11 +142,12 @@ template <class Unit> class gemm_by_unit {
     operand panel;
     int turn = 0;
     for (std::int64_t p = c.p0; p < c.p1; ++p) {
-      if (packed_ == nullptr) look(last);  // it may need the panel whose place the next one takes
+      if (last.count > 0) look(last);
       panel = panel_of(p, unpacked);
       for (std::int64_t m = c.m0; m < c.m1; m += high, turn ^= 1) {
         const std::int64_t count = smaller(high, c.m1 - m);
         const rows left = count == rest ? copy.tiles() : rows{x + m * s_.a_row, s_.a_row, Unit::rows * s_.a_row, terms};
+        if (m > c.m0) look(last);
         coming ahead;
         if (fetches) ahead.results = l_.out[0].as<const bfloat16>() + m * s_.N + p * wide, ahead.rows = count;
         if (fetches && p + 1 < c.p1) {
@@ -158,11 +157,10 @@ template <class Unit> class gemm_by_unit {
         }
         if (count > Unit::rows) multiply<Kind, 2>(left, panel.data, sums[turn], last, ahead);
         else multiply<Kind, 1>(left, panel.data, sums[turn], last, ahead);
-        last = {sums[turn], left, m, count, p * wide, 0, panel, false};
-        if constexpr (Kind != unit_body::kind::none) math::widen(body_.bias + p * wide, last.bias, wide);
+        last = {sums[turn], left, m, count, p * wide, 0, panel};
       }
     }
-    look(last);
+    if (last.count > 0) look(last);
     while (last.done < last.count) finish_row<Kind>(last);
   }
 
@@ -185,10 +183,8 @@ template <class Unit> class gemm_by_unit {
   ISOTOPE_NOINLINE void multiply(const rows& a, const float* right, float* sums, made& before, coming ahead) const {
     const bfloat16* left = a.data;
     const std::int64_t row_bytes = a.row_stride * 2, half = a.half_stride, next = a.tile_stride;
-    const std::int64_t steps = s_.K / terms, each_line = divide_up(ahead.lines, steps), each_result = divide_up(ahead.rows, steps);
-    // The sums of the block before are on their way to L1 in the first step: instructions that wait for them would keep the unit's out of the scheduler.
-    std::int64_t waits = steps > 1 ? 1 : 0;
-    const std::int64_t each = divide_up(before.count, steps - waits);
+    const std::int64_t each = divide_up(before.count, s_.K / terms), each_line = divide_up(ahead.lines, s_.K / terms),
+                       each_result = divide_up(ahead.rows, s_.K / terms);
     for (std::int64_t k0 = 0; k0 < s_.K; k0 += depth_, sums += block) {
       Unit::template zero<0>();
       Unit::template zero<1>();
@@ -211,8 +207,6 @@ template <class Unit> class gemm_by_unit {
           __builtin_prefetch(ahead.results, 1, 3);
         for (std::int64_t i = 0; i < each_line && ahead.lines > 0; ++i, --ahead.lines, ahead.panel += 64)
           __builtin_prefetch(ahead.panel, 0, 2);
-        if (waits-- > 0) continue;
-        look(before);
         for (std::int64_t i = 0; i < each && before.done < before.count; ++i) finish_row<Kind>(before);
       }
       Unit::template store<0>(sums, 4 * wide);
@@ -223,11 +217,7 @@ template <class Unit> class gemm_by_unit {
   }
 
   /// Computes sums again in f32 where the unit may have lost subnormal numbers.
-  ISOTOPE_INLINE void look(made& b) const {
-    if (!b.looked) look_at(b);
-    b.looked = true;
-  }
-  ISOTOPE_NOINLINE void look_at(made& b) const {
+  void look(made& b) const {
     if (b.with.largest == 255) return compute_again(b);
     const float bound = doubtful_below(b.with.largest);
     vector least[4] = {all_of(bound), all_of(bound), all_of(bound), all_of(bound)};
@@ -259,9 +249,9 @@ template <class Unit> class gemm_by_unit {
     const auto u = std::bit_cast<lanewise::words>(v);
     return std::bit_cast<vector>((u + ((u >> 16 & 1u) + 0x7fffu)) & 0xffff'0000u);
   }
-  template <unit_body::kind Kind> static ISOTOPE_INLINE vector finished(vector y, const float* bias, const bfloat16* residual) {
+  template <unit_body::kind Kind> static ISOTOPE_INLINE vector finished(vector y, const bfloat16* bias, const bfloat16* residual) {
     if constexpr (Kind == unit_body::kind::none) return y;
-    y = load_vector(bias) + as_bf16(y);
+    y = load(bias, whole_vector{}) + as_bf16(y);
     if constexpr (Kind == unit_body::kind::gelu) y = lanewise::gelu_erf_bf16(as_bf16(y));
     if constexpr (Kind == unit_body::kind::residual) y = load(residual, whole_vector{}) + as_bf16(y);
     return y;
@@ -277,9 +267,10 @@ template <class Unit> class gemm_by_unit {
       z += load_vector(from + lanes);
     }
     bfloat16* const to = l_.out[0].as<bfloat16>() + at;
-    const bfloat16* residual = to;  // not read
+    const bfloat16 *bias = to, *residual = to;  // not read
+    if constexpr (Kind != unit_body::kind::none) bias = body_.bias + b.n;
     if constexpr (Kind == unit_body::kind::residual) residual = body_.residual + at;
-    store(to, finished<Kind>(y, b.bias, residual), finished<Kind>(z, b.bias + lanes, residual + lanes));
+    store(to, finished<Kind>(y, bias, residual), finished<Kind>(z, bias + lanes, residual + lanes));
   }
 
   const launch& l_;

@@ -10,11 +10,11 @@ namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise {
 
 /// gelu(-inf) = -0 (the limit), gelu(inf) = inf; NaN is kept.
 ISOTOPE_INLINE vector gelu_erf_bf16(vector x) {
-  constexpr int scale = 64;  // e^(-a^2/2) may be 2^-163, so it is multiplied by 2^64, and Q, too
-  constexpr float s = 0x1p64f, p[] = {8.050563f, 4.4644885f}, q[] = {16.100754f * s, 21.787132f * s, 11.275273f * s, 2.50363f * s};
+  constexpr float p[] = {8.050563f, 4.4644885f}, q[] = {16.100754f, 21.787132f, 11.275273f, 2.50363f};
+  constexpr int scale = 64;                       // e^(-a^2/2) may be 2^-163
   const vector a = at_most(magnitude(x), 15.0f);  // gelu -15 rounds to -0
   const vector e = short_decay<scale>(a * a * 0.72134752f);
-  return madd(-(a * e), monic(a, p) / polynomial(a, q), at_least(x, -0.0f));  // at most half of the terms cancels
+  return at_least(x, -0.0f) - a * e * (monic(a, p) / polynomial(a, q)) * 0x1p-64f;  // at most half of the terms cancels
 }
 
 }  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise
