@@ -65,7 +65,8 @@ struct cached_variant {
   constexpr double seconds_of_rows(const cached_problem& p) const {
     const std::int64_t repeats = p.heads / p.groups, items = p.rows * p.groups * ((repeats + queries - 1) / queries);
     const double at_once = double(std::min(queries, repeats)), load = double(items) / double(p.multiprocessors);
-    const auto most = double((items + p.multiprocessors - 1) / p.multiprocessors);  // items of a multiprocessor
+    // Whole items of a multiprocessor are counted. NOLINTNEXTLINE(bugprone-integer-division)
+    const auto most = double((items + p.multiprocessors - 1) / p.multiprocessors);
     const double position = 8e-9 * 32 / double(p.chunk) * (1 + (at_once - 1) / 3);
     const double filled = p.window > 0 ? std::min(0.5 * double(p.T), double(p.window)) : 0.5 * double(p.T);
     const double bytes = double(p.rows * p.groups) * filled * 8192 / double(p.chunk);
