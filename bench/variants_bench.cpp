@@ -1,7 +1,7 @@
 /// bench_variants [--op matmul|attention|cached] [--rows N] [--random N] [--threads N] [--calibrate] [--seconds S] [--no-library] [--measure] [--loads N] [--step] [--no-gpt2] [--all]:
 /// whether choose_kernel takes the fastest variant. The products of a training step of GPT-2 124M of N rows (4,096), then N products of random sizes (50); with `--op attention` its attention of up to 8 N tokens, the gradient and
 /// attention to 512 cached positions; with `--op cached` attention to short and long caches. Each runs as the library chooses, then with each variant that fits, and the line says how much longer the chosen one
-/// takes than the fastest. Times are medians of runs of a plan with this step alone, of all variants in turn, for S seconds (0.05) each, after a warm-up; of N loads
+/// takes than the fastest. Times are of runs of a plan with this step alone, of all variants in turn, for S seconds (0.05) each, after a warm-up: the least of rounds of up to 32 runs, since other work of the host makes any of them longer; of N loads
 /// (1) with other places in memory, the least; of a gradient without the forward step, which runs in turn with it and has a line of its own. The fastest of several in one measurement may be one that was lucky: where the chosen one
 /// takes more than 1.03 times as long, these two alone run in turn again, in four times as many rounds; these times count, and the line ends with the first ratio. --threads: of a processor.
 /// --calibrate: a processor chooses by its rates, which are measured first. --measure: the library times variants when it loads a plan, and takes the fastest. --step: first, what loading a training step of GPT-2 124M of N rows and the step itself take, by estimate and
@@ -354,12 +354,12 @@ int main(int argc, char** argv) {
       if (auto t = time(some, span, more); !t) return t;
       for (std::size_t k = 0; k < names.size(); ++k) {
         if (!wanted(names[k]) && names[k] != forward) continue;
-        const double median = bench::median(contenders[k].seconds);
+        const double least = *std::min_element(contenders[k].seconds.begin(), contenders[k].seconds.end());
         if constexpr (on_host) r.rounds[names[k]] = contenders[k].seconds;
-        if (every && loads > 1) std::printf("  %9.2f us, %s by %s\n", 1e6 * median, r.of.text().c_str(), names[k].c_str());
-        if (names[k] == forward) r.forward = median;
-        else if (names[k].empty()) r.usual = median;
-        else if (const auto [at, fresh] = r.seconds.emplace(names[k], median); !fresh) at->second = std::min(at->second, median);
+        if (every && loads > 1) std::printf("  %9.2f us, %s by %s\n", 1e6 * least, r.of.text().c_str(), names[k].c_str());
+        if (names[k] == forward) r.forward = least;
+        else if (names[k].empty()) r.usual = least;
+        else if (const auto [at, fresh] = r.seconds.emplace(names[k], least); !fresh) at->second = std::min(at->second, least);
       }
       return {};
     };

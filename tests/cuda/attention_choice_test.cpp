@@ -118,13 +118,16 @@ TEST(cuda_attention_choice, of_cached_attention_depends_on_rows_unless_the_plan_
     return v.copies ? std::string("copies") : std::to_string(v.queries) + " heads, " + std::to_string(v.splits) + " parts";
   };
   for (const std::int64_t rows : {1, 2, 4}) EXPECT_EQ(chosen(1024, rows), "1 heads, 4 parts") << rows;
-  EXPECT_EQ(chosen(1024, 8), "1 heads, 1 parts");
+  EXPECT_EQ(chosen(1024, 8), "1 heads, 2 parts");
+  EXPECT_EQ(chosen(1024, 11), "1 heads, 1 parts");
   for (const std::int64_t rows : {32, 64}) EXPECT_EQ(chosen(1024, rows), "copies") << rows;
   for (const std::int64_t rows : {1, 8, 64}) EXPECT_EQ(chosen(256, rows), "1 heads, 1 parts") << rows;
   EXPECT_EQ(chosen(2048, 1), "1 heads, 8 parts");
   EXPECT_EQ(chosen(2048, 4), "1 heads, 4 parts");
   EXPECT_EQ(chosen(2048, 8), "1 heads, 2 parts");
   EXPECT_EQ(chosen(2048, 64), "copies");
+  EXPECT_EQ(chosen(8192, 1), "1 heads, 8 parts");
+  EXPECT_EQ(chosen(8192, 16), "copies");
   EXPECT_EQ(chosen(1024, 1, 32, 8), "1 heads, 4 parts");
   EXPECT_EQ(chosen(1024, 4, 32, 8), "1 heads, 1 parts");
   EXPECT_EQ(chosen(1024, 8, 32, 8), "4 heads, 2 parts");

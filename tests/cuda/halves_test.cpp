@@ -216,7 +216,7 @@ TEST(cuda_decoding_of_many_rows, attends_by_the_same_kernel_with_any_number_of_r
   for (const int rows : {1, 2, 64, 65}) EXPECT_EQ(attention(many_words, rows, true), copies) << rows;
   for (const int rows : {1, 64}) EXPECT_EQ(attention(longer, rows, true), divided(8)) << rows;
   EXPECT_EQ(attention(many_words, 1, false), divided(4));
-  EXPECT_EQ(attention(many_words, 8, false), divided(1));
+  EXPECT_EQ(attention(many_words, 8, false), divided(2));
   EXPECT_EQ(attention(many_words, 64, false), copies);
   EXPECT_EQ(attention(longer, 64, false), copies);
 }

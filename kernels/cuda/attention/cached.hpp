@@ -59,13 +59,14 @@ struct cached_variant {
 
  private:
   /// With so many rows, half of whose positions are filled: on average over all steps until caches are full, the same variant is the fastest, as times grow by the position. Of an H200 with
-  /// heads of 64 in bf16, 1 to 64 rows and caches of 256 to 2,048 positions (bench/PREDICTIONS.md). A block reads a position in 8 ns, for four query heads in 16. With more heads of rows than
-  /// multiprocessors, the one that has most blocks ends last; blocks that divide positions are spread more evenly. They exchange sums in 1.3 to 2 us, and later where several clusters share
+  /// heads of 64 in bf16, 1 to 64 rows and caches of 256 to 8,192 positions (bench/PREDICTIONS.md). A block reads a position in 8 ns, for four query heads in 16. With more heads of rows than
+  /// multiprocessors, the one that has most blocks ends last; blocks that divide positions are spread more evenly. They exchange sums in 1.2 to 2 us, and later where several clusters share
   /// multiprocessors. Blocks that copy begin later, and read faster where there are many, and from memory rather than from the second cache, of 50 MB.
   constexpr double seconds_of_rows(const cached_problem& p) const {
     const std::int64_t repeats = p.heads / p.groups, items = p.rows * p.groups * ((repeats + queries - 1) / queries);
     const double at_once = double(std::min(queries, repeats)), load = double(items) / double(p.multiprocessors);
-    const auto most = double((items + p.multiprocessors - 1) / p.multiprocessors);  // items of a multiprocessor
+    // Whole items of a multiprocessor are counted. NOLINTNEXTLINE(bugprone-integer-division)
+    const auto most = double((items + p.multiprocessors - 1) / p.multiprocessors);
     const double position = 8e-9 * 32 / double(p.chunk) * (1 + (at_once - 1) / 3);
     const double filled = p.window > 0 ? std::min(0.5 * double(p.T), double(p.window)) : 0.5 * double(p.T);
     const double bytes = double(p.rows * p.groups) * filled * 8192 / double(p.chunk);
@@ -73,7 +74,7 @@ struct cached_variant {
     const double share = copies ? 0.83 * most : splits == 1 ? 0.9 * most : std::max(0.95 * load, 1.35 * load - 0.6);
     const double reading = filled * position * far * std::max(1 / double(splits), share);
     if (splits == 1) return reading + (copies ? 0.45e-6 : 0);
-    const double exchange = (splits == 2 ? 1.3e-6 : splits == 4 ? 1.4e-6 : 2e-6) + 0.4e-6 * (at_once - 1);
+    const double exchange = (splits == 2 ? 1.2e-6 : splits == 4 ? 1.4e-6 : 2e-6) + 0.4e-6 * (at_once - 1);
     return reading + exchange * std::max(1.0, load * double(splits * splits) * at_once / 12);
   }
 };
