@@ -73,7 +73,10 @@ class block_pairs {
     for (std::int64_t j = 0; j < quantized::block; j += 2) {
       sixteen low{}, high{};
       if (record != nullptr) load<Type>(record, j, low), load<Type>(record, j + 1, high);
-      const words_of_sixteen pairs = pair(low * scale, high * scale) & there;
+      low *= scale, high *= scale;
+      words_of_sixteen pairs;
+      pair(low, high, pairs);
+      pairs &= there;
       __builtin_memcpy(y + j / 2 * ld, &pairs, sizeof pairs);
     }
   }
@@ -96,15 +99,16 @@ class block_pairs {
   template <int... J> static ISOTOPE_INLINE words_of_sixteen in_pairs(const halves& v, std::integer_sequence<int, J...>) {
     return std::bit_cast<words_of_sixteen>(halves(__builtin_shufflevector(v, v, (J / 2 + J % 2 * 16)...)));
   }
-  static ISOTOPE_INLINE words_of_sixteen pair(sixteen low, sixteen high) {
+  /// Rounds both; vectors of sixteen pass by reference, since processors without AVX-512 have no registers for them.
+  static ISOTOPE_INLINE void pair(sixteen& low, sixteen& high, words_of_sixteen& to) {
     if constexpr (config::has_bf16_pairs && lanes == 16) {
       halves both{};
       isa::round_two_to_bf16(both, low, high);
-      return in_pairs(both, std::make_integer_sequence<int, 32>{});
+      to = in_pairs(both, std::make_integer_sequence<int, 32>{});
     } else {
       portable::round_elements(low);
       portable::round_elements(high);
-      return std::bit_cast<words_of_sixteen>(low) >> 16 | std::bit_cast<words_of_sixteen>(high);
+      to = std::bit_cast<words_of_sixteen>(low) >> 16 | std::bit_cast<words_of_sixteen>(high);
     }
   }
 };
