@@ -93,7 +93,7 @@ class block_pairs {
     const words_of_sixteen size = std::bit_cast<words_of_sixteen>(scale) & 0x7fff'ffffu;
     const sixteen d = std::bit_cast<sixteen>(size);
     largest_ = d > largest_ ? d : largest_;
-    least_ = (d < least_) & (d > 0.0f) ? d : least_;
+    least_ = ((d < least_) & (d > 0.0f)) ? d : least_;
     odd_ |= std::bit_cast<words_of_sixteen>(size >= 0x7f80'0000u);
   }
   template <int... J> static ISOTOPE_INLINE words_of_sixteen in_pairs(const halves& v, std::integer_sequence<int, J...>) {
