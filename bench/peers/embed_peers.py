@@ -9,7 +9,6 @@ processor time. Programs give the last hidden state, isotope the pooled vectors.
 program of f32, or in bf16 by that of bf16 ("isotope bf16"); in onnxruntime quantize_dynamic per channel, in CTranslate2 int8, in OpenVINO the model that nncf.quantize makes (MODEL/int8.xml if it is there).
 """
 import argparse
-import importlib
 import os
 import pathlib
 import statistics
@@ -33,15 +32,7 @@ os.environ["OMP_NUM_THREADS"] = str(args.threads)
 import numpy
 
 import bert_peer
-
-
-def installed(name):
-    try:
-        return importlib.import_module(name)
-    except ImportError as e:
-        print(f"{name} is not installed: {e}")
-        return None
-
+from installed import installed
 
 onnxruntime, openvino, ctranslate2, torch = (installed(n) for n in ("onnxruntime", "openvino", "ctranslate2", "torch"))
 work = pathlib.Path(args.work)

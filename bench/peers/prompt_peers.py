@@ -9,7 +9,6 @@ second time counts: milliseconds by the clock, the median of the rounds and the 
 in its tanh form and a causal mask as a constant.
 """
 import argparse
-import importlib
 import os
 import pathlib
 import re
@@ -31,14 +30,7 @@ os.environ["OMP_NUM_THREADS"] = str(args.threads)
 
 import numpy
 
-
-def installed(name):
-    try:
-        return importlib.import_module(name)
-    except ImportError as e:
-        print(f"{name} is not installed: {e}")
-        return None
-
+from installed import installed
 
 onnxruntime, openvino, torch = (installed(n) for n in ("onnxruntime", "openvino", "torch"))
 work = pathlib.Path(args.work)

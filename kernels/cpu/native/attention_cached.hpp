@@ -292,7 +292,7 @@ template <class P, class Unit = matrix_unit> class cached_attention_of {
     const auto *sequence = l.in[3].as<const std::int32_t>(), *position = l.in[4].as<const std::int32_t>();
     auto* const pieces = static_cast<token_piece*>(l.scratch);
     std::int64_t count = 0;
-    double nsec = 0;
+    double nsec = 0;  // in a block, a query takes a fifth of what it takes alone
     for (std::int64_t n = 0; n < rows;) {
       const bool there = size.has(sequence[n], position[n]);
       std::int64_t together = 1;
