@@ -201,6 +201,38 @@ struct ascending {
         std::fmin(d.high, d.low + (d.high - d.low) * (double(i % std::uint64_t(d.cols)) + 0.9 * d.unit(i)) / (double(d.cols) - 0.5)));
   }
 };
+/// Tokens of prompts that are packed one after another, as operands of attention over caches: the tokens of a piece are in one slot, at positions that follow one
+/// another. Lengths are around 16 and 64, at which kernels change how they take a prompt.
+struct prompt_token {
+  static constexpr std::array<std::uint64_t, 8> lengths{65, 1, 16, 40, 130, 15, 64, 17};
+  std::uint64_t piece = 0, place = 0;  // the place in the piece
+
+  static constexpr std::uint64_t length(std::uint64_t piece) { return lengths[piece % lengths.size()]; }
+  static constexpr prompt_token of(std::uint64_t i) {
+    prompt_token t{0, i};
+    for (; t.place >= length(t.piece); ++t.piece) t.place -= length(t.piece);
+    return t;
+  }
+};
+/// The slots of such tokens, in [low, high); that of one piece in eight is -1.
+struct prompt_slots {
+  static constexpr std::string_view name = "prompt_slots";
+  static bool handles(dtype t) { return !is_floating(t) && t != dtype::boolean; }
+  static double number(const drawing& d, std::uint64_t i) {
+    const prompt_token t = prompt_token::of(i);
+    return t.piece % 8 == 5 ? -1 : whole::number(d, t.piece);
+  }
+};
+/// Their positions, in [0, high) if the piece is not longer than that. Every other piece begins at 0.
+struct prompt_positions {
+  static constexpr std::string_view name = "prompt_positions";
+  static bool handles(dtype t) { return !is_floating(t) && t != dtype::boolean; }
+  static double number(const drawing& d, std::uint64_t i) {
+    const prompt_token t = prompt_token::of(i);
+    const std::int64_t free = std::int64_t(d.high) - std::int64_t(prompt_token::length(t.piece));
+    return double(t.piece % 2 == 1 || free <= 0 ? 0 : d.below(t.piece, free + 1)) + double(t.place);
+  }
+};
 /// 1 on the diagonal of each matrix of `cols` columns, else 0.
 struct identity {
   static constexpr std::string_view name = "identity";
@@ -246,7 +278,7 @@ inline constexpr std::array every_generator{
     generator_of<generators::whole>,          generator_of<generators::stray_ids>,    generator_of<generators::truth>,
     generator_of<generators::identity>,       generator_of<generators::key_mask>,     generator_of<generators::near_ties>,
     generator_of<generators::subnormals>,     generator_of<generators::signed_zeros>, generator_of<generators::some_subnormals>,
-    generator_of<generators::ascending>};
+    generator_of<generators::ascending>,      generator_of<generators::prompt_slots>, generator_of<generators::prompt_positions>};
 
 inline const generator* find_generator(std::string_view name) {
   for (const generator& g : every_generator)

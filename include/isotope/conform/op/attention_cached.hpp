@@ -52,6 +52,16 @@ template <> struct op_spec<op::attention_cached> : spec_basis {
              s.integers({f.N}, 0, double(f.T), places)},
             op::attention_cached::constants{.heads = f.H, .window = window, .scale = scale, .batch_invariant = batch_invariant});
     };
+    /// Prompts of several sequences, one after another, which kernels may take in blocks.
+    const auto add_prompts = [&](const form& f, op::attention_cached::constants c = {},
+                                 const generator* of_values = &generator_of<generators::uniform>) {
+      const shape cache{f.B, f.G, f.T, f.D};
+      c.heads = f.H;
+      s.add({s.x({f.N, f.H * f.D}), s.x(cache), s.x(cache, -2, 2, of_values),
+             s.integers({f.N}, 0, double(f.B), &generator_of<generators::prompt_slots>),
+             s.integers({f.N}, 0, double(f.T), &generator_of<generators::prompt_positions>)},
+            c);
+    };
     // drivers on the processor compile kernels for every head size and window, so fast runs have few
     const bool fast = s.how() == strength::fast;
     add({5, 2, 4, 2, 9, 8});
@@ -72,6 +82,16 @@ template <> struct op_spec<op::attention_cached> : spec_basis {
       add({6, 2, 3, 1, 20, 5});
       add({6, 2, 2, 1, 50, 128});
       for (const std::int64_t window : {1, 16, 64, 200}) add({9, 2, 2, 1, 100, 16}, window);
+    }
+    add_prompts({82, 2, 4, 2, 90, fast ? 20 : 64});
+    add_prompts({82, 2, 2, 1, 90, 20}, {.scale = 20});
+    if (!fast) {
+      add_prompts({267, 3, 2, 2, 150, 64});
+      add_prompts({267, 3, 2, 1, 150, 8}, {.batch_invariant = true});
+      add_prompts({82, 2, 3, 1, 60, 5});                                             // a prompt that is longer than the cache
+      add_prompts({122, 2, 1, 1, 90, 20}, {}, &generator_of<generators::key_mask>);  // infinite values
+      for (const std::int64_t window : {16, 64}) add_prompts({122, 1, 2, 1, 100, 16}, {.window = window});
+      add_prompts({82, 2, 2, 1, 90, 16}, {.window = 16, .batch_invariant = true});
     }
     for (int k = 0; k < s.repeats(); ++k) {
       const std::int64_t G = s.size(k, 0, 1, 3);
