@@ -77,7 +77,7 @@ class Mutant:
                 raise Refused(f"{self.where}: a text names CHOSEN where the choice is made")
             return self.mutated.replace("ORIGINAL", original).replace("CHOSEN", f"({chosen})")
         if not expression(self.find) or not expression(self.mutated):
-            raise Refused(f"{self.where}: a text with a comma outside of brackets, or that begins with if, is no expression: choose kind text or statement")
+            raise Refused(f"{self.where}: a text with a comma outside of brackets, that begins with if or ends in an operator is no expression: choose kind text or statement")
         return f"({chosen} ? ({self.mutated}) : ({original}))"
 
 
@@ -86,7 +86,7 @@ def expression(text):
     outside = re.sub(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])+'", "0", text)
     while (shorter := re.sub(r"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}|<[\w:, ]*>", "", outside)) != outside:
         outside = shorter
-    return "," not in outside and not re.match(r"\s*(if|for|while|return)\b", text)
+    return "," not in outside and not re.match(r"\s*(if|for|while|return)\b", text) and not re.search(r"[-+*/%&|<>=?:]\s*$", text)
 
 
 def read_list(path):

@@ -88,6 +88,7 @@ def main():
     refused([mutant("one", "a + 1", "a", kind="text")], "one", "CHOSEN")
     refused([mutant("one", "a + 1", "a, 1")], "one", "a comma outside of brackets")
     refused([mutant("one", "return a + 1", "return a")], "one", "is no expression")
+    refused([mutant("one", "(a +", "(a -")], "one", "ends in an operator")
 
 
 if len(sys.argv) > 1:
