@@ -39,3 +39,13 @@ target_compile_options(mutants_cuda PRIVATE -w)
 target_link_libraries(mutants_cuda PRIVATE mutants_cuda_modules isotope_fatbin_bytes isotope_cpu_f32 isotope_cpu_bf16)
 isotope_label_targets(mutants_cuda_emulator mutants)
 set_tests_properties(mutants.cuda PROPERTIES TIMEOUT 7200)
+
+# Tests whose emulated device has the modules with all bugs: they find its driver by the path that a header of the build names.
+isotope_mutants_of_tests(cuda ${mutants_tree} ${CMAKE_CURRENT_LIST_DIR}/whole_step_test.cpp)
+set(emulator ${mutated_emulator})
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/mutants/cuda_choice/cuda_emulated_driver.hpp CONTENT "#pragma once
+namespace isotope::cuda_test {
+inline constexpr char emulated_driver[] = \"@emulator@/libcuda.so.1\", emulated_blas[] = \"@emulator@/blas\", partial_blas[] = \"@emulator@/blas_partial\";
+}
+" @ONLY)
+add_dependencies(mutants_cuda_tests mutants_cuda_emulator)

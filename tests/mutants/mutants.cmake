@@ -80,6 +80,23 @@ function(isotope_mutant_program backend tree)
   isotope_label_targets(${program} mutants)
 endfunction()
 
+# isotope_mutants_of_tests(<backend> <tree> <source>...): adds mutants_<backend>_tests, a program with these tests, and the test mutants.<backend>_tests, which runs it for
+# those of tests/<backend>/mutants.json that name tests. Its host code is that of the sources, and the caller links device code from the mutated ones.
+function(isotope_mutants_of_tests backend tree)
+  set(program mutants_${backend}_tests)
+  set(mutants ${CMAKE_CURRENT_FUNCTION_LIST_DIR})
+  add_executable(${program} EXCLUDE_FROM_ALL ${mutants}/choose.cpp ${ARGN})
+  set_target_properties(${program} PROPERTIES UNITY_BUILD OFF)
+  add_dependencies(${program} mutants_tree_${backend})
+  isotope_test_settings(${program} -O0 f32 bf16 f64)
+  set(choice ${CMAKE_CURRENT_BINARY_DIR}/mutants/${backend}_choice)
+  file(CONFIGURE OUTPUT ${choice}/isotope/mutants/chosen.hpp CONTENT "#include \"@mutants@/chosen.hpp\"\n" @ONLY)
+  target_include_directories(${program} PRIVATE ${choice})
+  isotope_mutants_test(${backend}_tests ${CMAKE_CURRENT_SOURCE_DIR}/${backend}/mutants.json ${program} --tests)
+  set_tests_properties(mutants.${backend}_tests PROPERTIES LABELS "mutants;slow")
+  isotope_label_targets(${program} mutants)
+endfunction()
+
 # isotope_mutants_test(<name> <list> <program> [<word>...]): adds the test mutants.<name>.
 function(isotope_mutants_test name list program)
   add_test(NAME mutants.${name} COMMAND ${ISOTOPE_PYTHON} -B ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/mutants_test.py ${list} $<TARGET_FILE:${program}> ${ARGN})

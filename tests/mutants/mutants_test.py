@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""mutants_test.py LIST PROGRAM [--whole] [--also NEED,...] [--has NEED,...] [--at-once N] [NAME...] [--behind WORD...]: isotope-conform must find
+"""mutants_test.py LIST PROGRAM [--whole] [--tests] [--also NEED,...] [--has NEED,...] [--at-once N] [NAME...] [--behind WORD...]: isotope-conform must find
 every mutant of the list, and no fault without one. For planner.json, each check of mutants_planner that a mutant names must find it. The list of a backend is
 tests/<backend>/mutants.json.
 
 --whole: isotope-conform runs its standard cases, and the list must have a mutant of every op; otherwise it runs the fast ones, which share compilations. NAMEs
-select mutants. A mutant whose need is not named by --also is left out; with --has, only mutants with one of these needs run. --at-once: how many
-programs run beside each other (2). The words after --behind start the program, on a machine that meets these needs; with --has and without such words the
-test is skipped (exit code 77).
+select mutants. --tests: the program has tests of GoogleTest, and the mutants that name tests run. A mutant whose need is not named by --also is left out; with
+--has, only mutants with one of these needs run. --at-once: how many programs run beside each other (2). The words after --behind start the program, on a machine
+that meets these needs; with --has and without such words the test is skipped (exit code 77).
 The last line is the score. A mutant is caught if cases fail (exit code 1); a signal or the time limit count if the mutant allows it."""
 
 import concurrent.futures
@@ -28,8 +28,10 @@ AT_ONCE = 2
 ENVIRONMENT = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"} | driver_variables()
 
 
-def command(program, backend, ops, flags, strength, behind=()):
+def command(program, backend, ops, flags, strength, behind=(), tests=""):
     """The command line. A mutant's flags replace the default ones, since isotope-conform accepts each flag once."""
+    if tests:
+        return [*behind, program, f"--gtest_filter={tests}"]
     if backend == "planner":
         return [*behind, program, *ops, *flags]
     values = {"--backend": backend, "--precision": "f32", "--kernels": "native", "--strength": strength}
@@ -47,6 +49,13 @@ def run(words, number, environment):
     lines = done.stdout.splitlines()
     counts, first = (lines[-1] if lines else ""), next((line for line in lines if line.startswith("case ")), "")
     failed = re.search(r"(\d+) failed", counts)
+    if tests := re.search(r"^\[=+\] (\d+) tests? from .* ran\.", done.stdout, re.M):
+        names = re.findall(r"^\[  FAILED  \] ([^\s,]+)(?:, where .*)? \(\d+ ms\)$", done.stdout, re.M)
+        passed = len(re.findall(r"^\[       OK \] ", done.stdout, re.M))
+        failed = [tests[0], str(len(names))]
+        counts, first = f"{tests[1]} tests, {passed} passed, {len(names)} failed", next(iter(names), "")
+        if passed + len(names) != int(tests[1]) or passed + len(names) == 0:
+            return "broken", counts, "tests were skipped, or none has such a name"
     if done.returncode < 0:
         return "signal", f"signal {-done.returncode}", done.stderr[-300:]
     if done.returncode == 0 and failed and failed[1] == "0":
@@ -75,6 +84,8 @@ def main():
     words = words[:words.index("--behind")] if "--behind" in words else words
     whole = words[:1] == ["--whole"]
     words = words[whole:]
+    tested = words[:1] == ["--tests"]
+    words = words[tested:]
     strength = "standard" if whole else "fast"
     also = words[1].split(",") if words[:1] == ["--also"] else []
     words = words[2:] if also else words
@@ -86,15 +97,15 @@ def main():
         print("skipped: nothing starts the program on a driver that shows these")
         sys.exit(77)
     backend = path.parent.name if path.stem == "mutants" else path.stem
-    listed = mutate.read_list(path)
+    listed = [m for m in mutate.read_list(path) if bool(m.tests) == tested]
     mutants = [m for m in listed if m.name in names or (not names and m.needs in has)]
-    commands = {m.number: command(program, backend, m.ops, m.flags, strength, behind) for m in mutants}
+    commands = {m.number: command(program, backend, m.ops, m.flags, strength, behind, m.tests) for m in mutants}
     sound = {}  # without a mutant, one run for all ops with the same flags and environment
     for m in mutants:
-        sound.setdefault((tuple(m.flags), tuple(sorted(m.environment.items()))), set()).update(m.ops)
+        sound.setdefault((tuple(m.flags), tuple(sorted(m.environment.items()))), set()).update([m.tests] if tested else m.ops)
     bad = False
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-        checks = [(flags, pool.submit(run, command(program, backend, sorted(ops), list(flags), strength, behind), 0, environment))
+        checks = [(flags, pool.submit(run, command(program, backend, sorted(ops), list(flags), strength, behind, ":".join(sorted(ops)) if tested else ""), 0, environment))
                   for (flags, environment), ops in sound.items()]
         runs = [(m, pool.submit(run_until_caught, commands[m.number], m)) for m in mutants]
         for flags, check in checks:

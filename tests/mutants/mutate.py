@@ -9,8 +9,8 @@ import pathlib
 import re
 import sys
 
-MEMBERS = {"name", "breaks", "file", "find", "mutated", "kind", "ops", "flags", "may", "needs", "runs", "environment"}
-REQUIRED = {"name", "breaks", "file", "find", "mutated", "ops"}
+MEMBERS = {"name", "breaks", "file", "find", "mutated", "kind", "ops", "tests", "flags", "may", "needs", "runs", "environment"}
+REQUIRED = {"name", "breaks", "file", "find", "mutated"}
 KINDS = ("expression", "statement", "text")
 GLSL = (".comp", ".glsl")
 SUFFIXES = (".hpp", ".cpp", ".h", ".cuh", ".cu", *GLSL)
@@ -46,15 +46,17 @@ class Mutant:
         self.file, self.find, self.mutated = members["file"], text_of(members["find"]), text_of(members["mutated"])
         self.where += f" in {self.file}"
         self.kind = members.get("kind", "expression")
-        self.ops, self.flags = members["ops"], members.get("flags", [])
+        self.ops, self.tests, self.flags = members.get("ops", []), members.get("tests", ""), members.get("flags", [])
         self.may, self.needs, self.runs = members.get("may", []), members.get("needs", ""), members.get("runs", 1)
         self.breaks, self.environment = members["breaks"], members.get("environment", {})
         if self.kind not in KINDS:
             raise Refused(f"{self.where}: kind '{self.kind}' is not one of {', '.join(KINDS)}")
         if not self.find or self.find == self.mutated:
             raise Refused(f"{self.where}: it changes nothing")
-        if not isinstance(self.ops, list) or not self.ops or not isinstance(self.flags, list) or not set(self.may) <= {"signal", "time"}:
-            raise Refused(f"{self.where}: ops is a list of names, flags a list, may a list of signal, time")
+        if not isinstance(self.ops, list) or not isinstance(self.tests, str) or not isinstance(self.flags, list) or not set(self.may) <= {"signal", "time"}:
+            raise Refused(f"{self.where}: ops is a list of names, tests a text, flags a list, may a list of signal, time")
+        if bool(self.ops) == bool(self.tests):
+            raise Refused(f"{self.where}: it names either ops or tests")
         if not isinstance(self.environment, dict) or not all(isinstance(value, str) for value in self.environment.values()):
             raise Refused(f"{self.where}: environment is an object with texts")
         if not self.file.startswith(("kernels/", "include/isotope/")) or self.file.startswith("include/isotope/kernels"):

@@ -84,6 +84,8 @@ def main():
     refused([mutant("one", "a + 1", "a", "kernels/b.hpp")], "one", "no such file")
     refused([mutant("one", "a + 1", "a", "tests/b.hpp")], "one", "tests/b.hpp")
     refused([mutant("one", "a + 1", "a", wrong=1)], "one", "wrong")
+    refused([mutant("one", "a + 1", "a", tests="step.*")], "one", "either ops or tests")
+    refused([mutant("one", "a + 1", "a", ops=[])], "one", "either ops or tests")
     refused([mutant("one", "a + 1", "a + 1")], "one", "changes nothing")
     refused([mutant("one", "a + 1", "a", kind="text")], "one", "CHOSEN")
     refused([mutant("one", "a + 1", "a, 1")], "one", "a comma outside of brackets")

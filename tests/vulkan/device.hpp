@@ -8,6 +8,7 @@
 #include <isotope/backend/vulkan/queue.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "../device_there.hpp"
 
@@ -65,9 +66,15 @@ class listener : public ::testing::EmptyTestEventListener {
   std::size_t seen_ = 0;
 };
 
+/// Constants of every pipeline that tests make: programs whose shaders contain planted bugs choose one by it.
+inline std::vector<vulkan::shader_constant>& constants_of_all() {
+  static std::vector<vulkan::shader_constant> all;
+  return all;
+}
 inline vulkan::options test_options() {
   vulkan::options o;
   o.diagnose.validate = true;
+  o.diagnose.constants = constants_of_all();
   o.timeout_seconds = 600;  // software drivers compile at the first dispatch, which takes many seconds for cooperative matrices
   return o;
 }

@@ -17,6 +17,7 @@ using here = target<backend::vulkan, precision::bf16, kernels::portable>;
 device<here> open_with(int workgroups) {
   vulkan::options o;
   o.timeout_seconds = vulkan_test::test_options().timeout_seconds;
+  o.diagnose.constants = vulkan_test::constants_of_all();
   o.diagnose.step_workgroups = workgroups;
   o.diagnose.no_self_test = true;
   return *isotope_test::there(device<here>::open(o));
