@@ -1,6 +1,6 @@
 # Planted bugs of the kernels, see tests/mutants/README.md. mutants_cuda is isotope-conform with host code from the mutated sources. The emulated device has modules
 # of its own, which contain all bugs. On a GPU the program takes the device code of a module from the folder in ISOTOPE_MUTANT_MODULES if the file is there, and
-# mutated_modules.py compiles such files: it is for the kernels that the emulated device cannot run.
+# mutated_modules.py compiles such files: it is for bugs that only a GPU shows.
 set(list ${CMAKE_CURRENT_LIST_DIR}/mutants.json)
 isotope_mutated_tree(cuda ${list})
 isotope_mutated_kernels(cuda ${mutants_tree} f32 bf16)
@@ -39,6 +39,11 @@ target_compile_options(mutants_cuda PRIVATE -w)
 target_link_libraries(mutants_cuda PRIVATE mutants_cuda_modules isotope_fatbin_bytes isotope_cpu_f32 isotope_cpu_bf16)
 isotope_label_targets(mutants_cuda_emulator mutants)
 set_tests_properties(mutants.cuda PROPERTIES TIMEOUT 7200)
+if(hopper_code)  # kernels for sm_90a alone, on an emulated device that is one, where small matmuls run on the kernels of large ones, too
+  isotope_mutants_test(cuda_hopper ${list} mutants_cuda --has hopper
+                       --behind ${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${mutated_emulator} ISOTOPE_EMULATED_COMPUTE=90 ISOTOPE_LARGE_KERNELS=1)
+  set_tests_properties(mutants.cuda_hopper PROPERTIES LABELS "mutants;slow" TIMEOUT 1800)
+endif()
 
 # Tests whose emulated device has the modules with all bugs: they find its driver by the path that a header of the build names.
 isotope_mutants_of_tests(cuda ${mutants_tree} ${CMAKE_CURRENT_LIST_DIR}/whole_step_test.cpp)

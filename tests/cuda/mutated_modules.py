@@ -3,7 +3,7 @@
 code. TREE is what mutate.py wrote. The modules that contain the bug are compiled into FOLDER/<number> first, unless they are there and newer than the tree.
 mutated_modules.py NVCC TREE FOLDER --compile JOBS NUMBER...: only compiles the modules of these bugs, JOBS at a time.
 
-The emulated device needs no such step, as its modules contain all bugs, but it has no modules for a single architecture. By hand, on a machine with the GPU:
+The emulated device needs no such step, as its modules contain all bugs. By hand, on a machine with the GPU:
     mutants_test.py tests/cuda/mutants.json <build>/tests/mutants_cuda --has hopper --behind mutated_modules.py nvcc <build>/tests/mutants/cuda modules"""
 
 import concurrent.futures

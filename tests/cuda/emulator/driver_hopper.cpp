@@ -1,4 +1,7 @@
-// What the emulated driver has for devices of compute capability 9.0: how many clusters fit, and the descriptors of tensors.
+// What the emulated driver has for devices of compute capability 9.0: how a program gets one, how many clusters fit, and the descriptors of tensors.
+#include <unistd.h>
+
+#include <cstdlib>
 #include <cstring>
 
 #include "driver_state.hpp"
@@ -6,6 +9,13 @@
 namespace isotope_emulated {
 
 using namespace isotope::cuda;
+
+int first_compute() {
+  constexpr std::string_view name = "ISOTOPE_EMULATED_COMPUTE=";
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    if (std::string_view(*entry).substr(0, name.size()) == name) return std::atoi(*entry + name.size());
+  return ISOTOPE_EMULATED_COMPUTE;
+}
 
 namespace {
 

@@ -92,12 +92,14 @@ struct device_memory {
 /// Bytes of shared memory of a multiprocessor; a block may have all of it but one KB.
 inline std::size_t shared_of_multiprocessor(int compute) { return std::size_t(compute == 90 ? 228 : 164) << 10; }
 inline int multiprocessors(int compute) { return compute == 90 ? 132 : 4; }
+/// The compute capability of the device until a test sets devices, 10 * major + minor: that of the variable ISOTOPE_EMULATED_COMPUTE, or one that the build has general code for.
+int first_compute();
 
 struct driver_state {
   std::uint64_t ticks = 0;  // events that streams have reached; there is no clock, so each counts as a millisecond
   std::recursive_mutex mutex;
   std::vector<std::string> names{"emulated device"};
-  std::vector<device_description> devices{device_description{.compute = ISOTOPE_EMULATED_COMPUTE}};
+  std::vector<device_description> devices{device_description{.compute = first_compute()}};
   int version = 13000;
   std::string fault_entry;
   status fault_status = status::success;
