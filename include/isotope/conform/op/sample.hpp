@@ -100,9 +100,10 @@ template <> struct op_spec<op::sample> : spec_basis {
                                                          {4, 0.95, 0.01, 1.25, 1000000}}};
     return all[std::size_t(n) % all.size()];
   }
-  /// A case with given numbers: logits in [middle - range, middle + range), of which `ties` leaves few different ones.
+  /// A case with given numbers: logits in [middle - range, middle + range), of which `ties` leaves few different ones. `likely`: that of each row's newest token is
+  /// the largest, so that its penalty decides.
   static test_case given(const case_sink& s, std::int64_t N, std::int64_t V, std::int64_t T, std::int64_t K, double range,
-                         bool ties = false, double middle = 0) {
+                         bool ties = false, double middle = 0, bool likely = false) {
     test_case c;
     const generator* const whole = &generator_of<generators::whole>;
     c.in = {s.integers({N, T}, 0, double(V), whole),
@@ -127,7 +128,10 @@ template <> struct op_spec<op::sample> : spec_basis {
     fill(2, [&](std::int64_t i, std::uint32_t w) {
       return i % 7 == 6 ? double(T) : i % 17 == 16 ? -1.0 : i % 5 == 4 ? double(T - 1) : below(w, T);
     });
-    fill(3, [&](std::int64_t, std::uint32_t w) {
+    fill(3, [&](std::int64_t i, std::uint32_t w) {
+      const double p = (*numbers)[2].at[std::size_t(i / V)];
+      if (likely && p >= 0 && p < double(T) && (*numbers)[0].at[std::size_t(i / V * T) + std::size_t(p)] == double(i % V))
+        return middle + range;
       const double u = middle + range * (2 * double(unit_interval(w)) - 1);
       return ties ? std::floor(u) : u;
     });
@@ -151,6 +155,7 @@ template <> struct op_spec<op::sample> : spec_basis {
     s.put(given(s, 0, 20, 5, 1, 3));
     s.put(given(s, 48, 100, 100, 4, 3));
     s.put(given(s, 24, 7, 9, 1, 2, false, -3));  // a penalty makes negative logits less likely, too
+    s.put(given(s, 24, 100, 9, 1, 3, false, 0, true));
     if (s.how() != strength::fast) s.put(given(s, 12, 50257, 20, 1, 10));
     for (int k = 0; k < s.repeats(); ++k)
       s.put(given(s, s.size(k, 0, 1, 40), s.size(k, 1, 1, 700), s.size(k, 2, 1, 50), s.size(k, 3, 1, 5), 1 + double(s.size(k, 4, 0, 9))));

@@ -90,6 +90,7 @@ template <> struct op_spec<op::scatter_add> : spec_basis {
       s.add({s.x(x), s.x(at), s.integers(at, 0, double(x[-1]), &generator_of<generators::stray_ids>)}, {}, true);
     };
     for (const std::int64_t N : {1, 5, 64, 1025}) add({3, N}, 70);
+    add({2, 1700}, 120);  // some in a second block of a row
     add({7}, 9);
     add({2, 3, 11}, 4);
     add({4, 9}, 0);
