@@ -15,10 +15,12 @@ namespace autotune_test {
 
 using f32 = target<backend::cuda, precision::f32, kernels::native>;
 
-/// y (48, 72) = x (48, 80) w (80, 72), of which three tiles are variants.
+/// y (48, 72) = x (48, 80) w (80, 72), of which three tiles are variants; with a step behind it, which then runs behind them when they are timed.
 struct product {
+  bool followed = false;
   template <Machine M> constexpr tensor<M> operator()(scope<M> s) const {
-    return matmul(s.param("x", {48, 80}, init::normal(1)), s.param("w", {80, 72}, init::normal(1)));
+    const auto y = matmul(s.param("x", {48, 80}, init::normal(1)), s.param("w", {80, 72}, init::normal(1)));
+    return followed ? softmax(y, -1) : y;
   }
 };
 struct loaded {
@@ -28,11 +30,11 @@ struct loaded {
   std::vector<std::string> messages;
   std::int64_t submits = 0;  // of loading
 };
-loaded run(tuning level, const std::string& cache) {
+loaded run(tuning level, const std::string& cache, const product& model = {}) {
   auto o = cuda_test::test_options();
   o.cache = cache, o.autotune = level, o.diagnose.no_library = true;
   const auto d = isotope_test::there(device<f32>::open(o));
-  auto s = d->load(*plan_inference<f32>(product{}));
+  auto s = d->load(*plan_inference<f32>(model));
   loaded r;
   EXPECT_TRUE(s.ok()) << (s ? std::string() : s.error().line());
   r.submits = d->shared()->counters.submits;
@@ -83,6 +85,13 @@ TEST(cuda_autotune, without_measuring_a_missing_choice_is_the_estimate_and_a_bro
   ASSERT_EQ(cut.messages.size(), 1u);
   EXPECT_NE(cut.messages[0].find("is ignored and will be replaced: "), std::string::npos) << cut.messages[0];
   EXPECT_EQ(folder.read("choices"), file);
+}
+TEST(cuda_autotune, variants_are_timed_with_what_follows_them_in_the_plan_and_no_tensor_changes) {
+  const scratch_folder folder;
+  const auto off = run(tuning::off, folder.at("choices"), {true}), timed = run(tuning::measure, folder.at("choices"), {true});
+  EXPECT_NE(folder.read("choices").find("\tmeasured " + timed.chosen + "\n"), std::string::npos);
+  EXPECT_TRUE(timed.messages.empty());
+  for (std::size_t i = 0; i < off.y.size(); ++i) ASSERT_NEAR(off.y[i], timed.y[i], 1e-5f);
 }
 
 }  // namespace autotune_test

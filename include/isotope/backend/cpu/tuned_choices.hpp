@@ -51,7 +51,7 @@ struct timed_step {
   void (*run)(const launch&) = nullptr;
 };
 
-/// A VariantTimer by the clock of the host. A template, so that the code exists only in programs that open a device.
+/// A VariantTimer by the host's clocks. A template, so that the code exists only in programs that open a device.
 template <class Level> class variant_timer {
  public:
   static constexpr bool shared = true;
@@ -89,10 +89,12 @@ template <class Level> class variant_timer {
   result<run> prepare(const std::vector<timed_step>& all, int times) const { return run{all, times}; }
   result<double> seconds(const run& r) const {
     const float_environment mode(pool_ == nullptr ? subnormals::keep : pool_->denormals());
-    const double start = monotonic_seconds();
-    for (int k = 0; k < r.times; ++k)
-      for (const timed_step& s : r.all) s.run(s.given);
-    return (monotonic_seconds() - start) / r.times;
+    return seconds_alone(pool_ == nullptr ? 1 : pool_->size(),
+                         [&] {
+                           for (int k = 0; k < r.times; ++k)
+                             for (const timed_step& s : r.all) s.run(s.given);
+                         }) /
+           r.times;
   }
 
  private:

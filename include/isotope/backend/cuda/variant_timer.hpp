@@ -1,5 +1,6 @@
 #pragma once
 /// Times variants of kernels on a CUDA device: several runs of a step as one graph, between two events.
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <span>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "../queue/tuner.hpp"
+#include "early_starts.hpp"
 #include "graph_edges.hpp"
 #include "memory.hpp"
 #include "step_graph.hpp"
@@ -19,8 +21,8 @@ template <class Record> class variant_timer {
   using dispatch = cuda::dispatch;
   using memory = cuda::memory;
   struct run {
-    std::unique_ptr<step_graph> graph;
-    int times = 1, launches = 1;  // runs in the graph, and launches of the graph that are timed
+    std::unique_ptr<step_graph> graph, before = {};  // before: runs before the clock starts; null: `graph` does
+    int times = 1, launches = 1;                     // runs in the graph, and launches of the graph that are timed
   };
 
   variant_timer(std::shared_ptr<context> c, loaded_functions& functions, const Record& record)
@@ -67,16 +69,17 @@ template <class Record> class variant_timer {
     }));
   }
   result<run> prepare(const std::vector<dispatch>& all, int times) {
-    std::vector<dispatch> several;
-    for (int k = 0; k < times; ++k) several.insert(several.end(), all.begin(), all.end());
-    run r{std::make_unique<step_graph>(context_), times};
-    if (auto built = r.graph->build(functions_, several, graph_edges(several)); !built) return built.error();
-    return r;
+    auto graph = repeated(all, times);
+    if (!graph) return graph.error();
+    return run{.graph = *std::move(graph), .times = times};
   }
-  result<run> prepare_alone(const std::vector<dispatch>& all) {
-    auto r = prepare(all, 1);
-    if (r) r->launches = 4;
-    return r;
+  /// Each run is a launch of its own, as a plan is. A graph of `before` runs goes before them: while it runs, the host launches those that are timed, so that they follow each other
+  /// at once however slow the host is.
+  result<run> prepare_alone(const std::vector<dispatch>& all, int before) {
+    auto graph = repeated(all, 1), longer = repeated(all, before);
+    if (!graph) return graph.error();
+    if (!longer) return longer.error();
+    return run{.graph = *std::move(graph), .before = *std::move(longer), .launches = std::clamp(before, 1, 4)};
   }
   /// The graph is launched once before the first event, so that the time that the host takes to launch the second one does not count.
   result<double> seconds(const run& r) {
@@ -87,7 +90,8 @@ template <class Record> class variant_timer {
       for (auto& e : events_)
         if (e == nullptr)
           if (const auto s = f->create_event(&e, 0); s != status::success) return context_->failed(s, "an event");
-      auto s = f->launch_graph(r.graph->handle(), stream);
+      auto s = r.before == nullptr ? status::success : f->launch_graph(r.before->handle(), stream);
+      if (s == status::success) s = f->launch_graph(r.graph->handle(), stream);
       if (s == status::success) s = f->record_event(events_[0], stream);
       for (int k = 0; k < r.launches && s == status::success; ++k) s = f->launch_graph(r.graph->handle(), stream);
       if (s == status::success) s = f->record_event(events_[1], stream);
@@ -107,6 +111,17 @@ template <class Record> class variant_timer {
   const Record& record_;
   std::array<event_handle, 2> events_{};
 
+  /// A graph of several runs. Kernels start early where those of a plan do.
+  result<std::unique_ptr<step_graph>> repeated(const std::vector<dispatch>& all, int times) {
+    std::vector<dispatch> several;
+    for (int k = 0; k < times; ++k) several.insert(several.end(), all.begin(), all.end());
+    auto graph = std::make_unique<step_graph>(context_);
+    const auto waits = graph_edges(several);
+    const auto early = context_->options.diagnose.no_early_start ? std::vector<std::uint8_t>(several.size(), 0)
+                                                                 : early_starts(several, waits, context_->physical().limits);
+    if (auto built = graph->build(functions_, several, waits, early); !built) return built.error();
+    return graph;
+  }
   result<void> done(const result<std::uint64_t>& submitted) const {
     if (!submitted) return submitted.error();
     return context_->wait(*submitted);

@@ -13,8 +13,8 @@ namespace isotope {
 
 class known_choices;  // known_choices.hpp
 
-/// Collects the bytes of a step, then gives them other addresses. Bytes that overlap keep their distances, and each address its remainder by 256, so that kernels see
-/// the same step. There are three areas: operands that are only read, which hold noise; those of whole numbers, zeros, which are valid ids; and what is written.
+/// Collects the bytes of a step, then gives them other addresses. Bytes that overlap keep their distances, and each address its place in a page of 4,096 bytes, by which caches of
+/// processors choose their lines, so that kernels see the same step. There are three areas: operands that are only read, which hold noise; those of whole numbers, zeros, which are valid ids; and what is written.
 class operand_places {
  public:
   enum class area : std::uint8_t { noise, zeros, written };
@@ -56,6 +56,11 @@ class operand_places {
     }
     placed_ = true;
   }
+  /// Leaves bytes where the program has them: numbers that are only read, and what is written where `may_write` says so of all of it.
+  template <class MayWrite> void stay(const MayWrite& may_write) {
+    for (island& i : islands_)
+      if (i.where == area::noise || (i.where == area::written && may_write(i.from))) i.to = i.from.first;
+  }
   bool placed() const { return placed_; }
   /// The bytes of an area, wherever it begins.
   std::int64_t bytes_of(area where) const {
@@ -72,7 +77,7 @@ class operand_places {
   }
 
  private:
-  static constexpr std::uint64_t grain = 256, slack = 64;
+  static constexpr std::uint64_t grain = 4096, slack = 64;
   struct island {
     byte_range from;
     area where = area::noise;

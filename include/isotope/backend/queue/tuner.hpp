@@ -13,18 +13,20 @@
 
 #include "../../core/error.hpp"
 #include "../../plan/plan.hpp"
-#include "../session/ports.hpp"
 #include "memory_use.hpp"
+#include "operand_noise.hpp"
 #include "operand_places.hpp"
-#include "time_beside_others.hpp"
+#include "results_agree.hpp"
 #include "variant_cache.hpp"
+#include "variant_rounds.hpp"
 
 namespace isotope {
 
 /// What timing needs of a device. `record` lists the dispatches of a plan; `run` makes dispatches ready that run several times, one after the other, and
 /// `seconds` of it runs them once more and says how long the device took. `compile` is called before, with all that will be timed, and with all that the plan
 /// runs, which a device may compile, too, while others are timed. It may return before they are compiled, and `ready` waits for some of them. A timer may also have
-/// `prepare_alone`, of dispatches that run once for each time that the device is told to: then it has nothing of them at hand, such as their instructions, as in a plan, where other kernels ran before.
+/// `prepare_alone`, of dispatches that are submitted by themselves for each time that they run: then the device has nothing of them at hand, such as their instructions, as in a plan, where other kernels ran before. Its second argument is how many runs
+/// last about as long as the host needs to submit some.
 template <class T>
 concept VariantTimer = requires(T& t, const step_recording& how, const std::vector<typename T::dispatch>& all, typename T::memory& m,
                                 std::span<const std::byte> from, std::span<const memory_piece> pieces, typename T::run& run) {
@@ -39,47 +41,6 @@ concept VariantTimer = requires(T& t, const step_recording& how, const std::vect
   { t.prepare(all, int{}) } -> std::same_as<result<typename T::run>>;
   { t.seconds(run) } -> std::same_as<result<double>>;
 };
-
-/// One variant of a choice that is being made.
-struct timed_variant {
-  std::string name;
-  double predicted = 0, seconds = 0;  // seconds: the median of several; 0: it was not timed
-  bool agrees = true;                 // with the variant of the least predicted time
-};
-
-/// The fastest of variants; where several take at most `tie` times as long, the one of the least predicted time among them, so that ties are the same in every run. -1: none agrees and was timed.
-inline int fastest_of(std::span<const timed_variant> all, double tie = 1.01) {
-  double least = 0;
-  for (const auto& v : all)
-    if (v.agrees && v.seconds > 0 && (least == 0 || v.seconds < least)) least = v.seconds;
-  int best = -1;
-  for (std::size_t k = 0; k < all.size(); ++k)
-    if (all[k].agrees && all[k].seconds > 0 && all[k].seconds <= tie * least &&
-        (best < 0 || all[k].predicted < all[std::size_t(best)].predicted))
-      best = int(k);
-  return best;
-}
-
-/// Whether two results of the same sums, added up in different orders, agree: the norm of the difference is at most 2^-6 of the norm of a run of numbers where
-/// they are rounded to 16 bits, and 2^-9 where they are not. Rounding differs by at most 2^-7 (bf16) of each number, sums of K products of independent signs by about
-/// 2^-23 sqrt(K); a wrong element of such a sum is off by about its size.
-inline bool results_agree(dtype type, std::span<const std::byte> a, std::span<const std::byte> b) {
-  if (std::equal(a.begin(), a.end(), b.begin(), b.end())) return true;
-  if (!is_floating(type)) return false;
-  const auto width = std::size_t(size_of(type));
-  constexpr std::size_t run = 64;  // elements
-  for (std::size_t at = 0; at < a.size() / width; at += run) {
-    double difference = 0, size = 0;
-    for (std::size_t i = at; i < std::min(at + run, a.size() / width); ++i) {
-      const double x = number_at(a.data() + i * width, type), y = number_at(b.data() + i * width, type);
-      difference += (x - y) * (x - y);
-      size += std::max(x * x, y * y);
-    }
-    const double bound = size_of(type) == 2 ? 0x1p-6 : 0x1p-9;
-    if (!(difference <= bound * bound * size)) return false;
-  }
-  return true;
-}
 
 /// Makes the choices that a cache lacks, for the steps of a plan that are recorded.
 template <VariantTimer T> class tuner {
@@ -128,10 +89,13 @@ template <VariantTimer T> class tuner {
   static constexpr double most_seconds = 1.5;     // of all choices of a plan, after compilation
   static constexpr double most_predicted = 3;     // times the least predicted time: slower variants are not timed
   static constexpr double window_seconds = 2e-4;  // of one measurement
-  static constexpr int rounds = 7, most_runs = 50, rounds_behind = 3, rounds_alone = 9;
+  static constexpr int most_runs = 50, rounds_behind = 3;
+  static constexpr double warm_seconds =
+      0.05;  // before the first choice of a plan: an idle device takes a while until its clock is that of work
   static constexpr bool shared = requires { requires T::shared; };  // the device runs other programs meanwhile
-  static constexpr double most_alone = 1e-4;                        // seconds: of longer kernels the start does not count
-  static constexpr double tie_behind = 1.01, tie_alone = 1.003;     // times the least median, which ties take at most
+  static constexpr double most_alone = 5e-4;                        // seconds: of longer kernels the start does not count
+  static constexpr double unlimited = 1e9;                          // times the least time: nothing leaves
+  static constexpr double tie_behind = 1.01, tie_alone = 1.003;     // times the least time, which ties take at most
 
  private:
   using area = operand_places::area;
@@ -141,6 +105,7 @@ template <VariantTimer T> class tuner {
     std::vector<timed_variant> variants;
     operand_places places;
     std::vector<std::vector<dispatch>> recorded;  // of each variant
+    std::size_t results = 0;                      // of the step, the first of those of `places`
   };
   /// Remembers all that the cache does, and one choice otherwise.
   struct one_more : known_choices {
@@ -155,6 +120,7 @@ template <VariantTimer T> class tuner {
   std::optional<memory> store_;
   std::array<std::int64_t, operand_places::areas> first_{};  // of the areas in the store
   tuning_times spent_;
+  int cold_ = 100;  // runs until the device is warm
 
   /// Whether the sizes of a step are the same in every run.
   bool steady(std::int32_t k) const {
@@ -189,12 +155,28 @@ template <VariantTimer T> class tuner {
     const one_more known(cache_, c.signature, variant);
     return timer_.record({&known, c.step, places});
   }
+  /// What runs behind a step in its plan, on the memory of `places`, too; nothing if it has more bytes, is a product or an exchange with other devices.
+  std::vector<dispatch> record_next(const choice& c, operand_places& places) {
+    const std::int32_t k = c.step + 1;
+    if (k >= std::int32_t(plan_.steps.size()) || !steady(k)) return {};
+    const op_info& op = *plan_.steps[std::size_t(k)].op;
+    if (op.collective || op.gemm_operands > 0 || bytes_of_step(k) > bytes_of_step(c.step)) return {};
+    return timer_.record({&cache_, k, &places});
+  }
+  std::int64_t bytes_of_step(std::int32_t k) const {
+    const step& s = plan_.steps[std::size_t(k)];
+    std::int64_t n = 0;
+    for (const operand& o : plan_.operands.subspan(std::size_t(s.operands), std::size_t(s.inputs + s.outputs))) n += o.bytes;
+    return n;
+  }
   /// Begins to compile the variants of all choices and what else the plan runs, and makes a store for any one of them.
   result<void> reserve(std::vector<choice>& missing, std::span<const dispatch> all) {
     std::array<std::int64_t, operand_places::areas> bytes{};
     std::vector<dispatch> every;
     for (choice& c : missing) {
       record(c, c.estimated, &c.places);
+      c.results = c.places.results().size();
+      if constexpr (runs_alone) record_next(c, c.places);
       for (std::size_t k = 0; k < bytes.size(); ++k) bytes[k] = std::max(bytes[k], c.places.bytes_of(area(k)));
     }
     for (std::size_t k = 1; k < bytes.size(); ++k) first_[k] = first_[k - 1] + (bytes[k - 1] + 255) / 256 * 256;
@@ -208,28 +190,17 @@ template <VariantTimer T> class tuner {
         c.recorded.push_back(record(c, v.name, &c.places));
         every.insert(every.end(), c.recorded.back().begin(), c.recorded.back().end());
       }
+      if constexpr (runs_alone) {
+        const auto next = record_next(c, c.places);
+        every.insert(every.end(), next.begin(), next.end());
+      }
     }
     if (auto r = timer_.compile(every, all); !r) return r;
     if (auto r = timer_.clear(*store_, first_[1], first_[2] - first_[1]); !r) return r;
     return fill(first_[1]);
   }
-  /// Numbers of magnitude 0.5 to 2 in every format: zeros would draw less power and time too fast.
-  static const std::vector<std::uint32_t>& noise() {
-    static const std::vector<std::uint32_t> block = made_noise();
-    return block;
-  }
-  /// No lambda, which would be constexpr: g++ would compute the numbers while it compiles, in 20 s and 2 GB.
-  static std::vector<std::uint32_t> made_noise() {
-    std::vector<std::uint32_t> all(1 << 20);
-    std::uint32_t x = 12345;
-    for (auto& w : all) {
-      x = x * 1664525u + 1013904223u;
-      w = ((x >> 8) & 0x00ff00ffu) | (x & 0x80000000u) | ((x << 7) & 0x8000u) | 0x3f003f00u;
-    }
-    return all;
-  }
   result<void> fill(std::int64_t bytes) {
-    const auto block = std::as_bytes(std::span(noise()));
+    const auto block = std::as_bytes(std::span(operand_noise()));
     for (std::int64_t done = 0; done < bytes;) {
       const auto n = std::min<std::int64_t>(bytes - done, std::int64_t(block.size()));
       if (auto r = timer_.upload(*store_, done, block.first(std::size_t(n))); !r) return r;
@@ -244,9 +215,11 @@ template <VariantTimer T> class tuner {
     std::int64_t at = 0, bytes = 0;  // in the store
     dtype type = dtype::f32;
   };
-  std::vector<part> parts_of(const operand_places& places) const {
+  std::vector<part> parts_of(const choice& c) const {
     std::vector<part> parts;
-    for (const auto& [r, type] : places.results()) {
+    const operand_places& places = c.places;
+    for (std::size_t i = 0; i < c.results; ++i) {
+      const auto& [r, type] = places.results()[i];
       const auto first = std::int64_t(places.at(r.first) - store_->address()), n = std::min(r.bytes(), part_bytes) / 4 * 4;
       const std::int64_t count = n == 0 ? 0 : std::min(most_parts, (r.bytes() + n - 1) / n);
       for (std::int64_t k = 0; k < count; ++k)
@@ -295,7 +268,7 @@ template <VariantTimer T> class tuner {
     for (const auto& all : c.recorded)
       if (auto r = timer_.ready(all); !r) return r.error();
     took(spent_.compiling);
-    const std::vector<part> parts = parts_of(c.places);
+    const std::vector<part> parts = parts_of(c);
     const auto first =
         std::size_t(std::find_if(c.variants.begin(), c.variants.end(), [&](const timed_variant& v) { return v.name == c.estimated; }) -
                     c.variants.begin());
@@ -312,7 +285,7 @@ template <VariantTimer T> class tuner {
       if (n == 0) want = got->results;
       v.agrees = agree(parts, want, got->results);
       if (!v.agrees) cache_.say("'" + v.name + "' is not used: its results are not those of '" + c.estimated + "' for " + c.signature);
-      constexpr double much = 1.5, is_short = shared ? 3e-3 : 1e-3;
+      constexpr double much = shared ? 2.5 : 1.5, is_short = shared ? 2e-2 : 1e-3;  // of a processor: others may slow any run down by half
       const int more = !v.agrees || (n == 0 && !shared) ? 0 : shared ? 4 : 2;
       for (int again = 0; again < more && got->seconds > much * least && got->seconds < is_short; ++again) {
         auto t = timer_.seconds(*once);  // a single run of a short kernel is not precise
@@ -329,6 +302,9 @@ template <VariantTimer T> class tuner {
       several[k] = *std::move(r);
     }
     took(spent_.comparing);
+    if constexpr (runs_alone)
+      for (const double end = began + warm_seconds; cold_ > 0; cold_ = monotonic_seconds() > end ? 0 : cold_ - 1)
+        if (auto t = timer_.seconds(several[first]); !t) return t.error();
     const auto tie = time(c, several);
     if (!tie) return tie.error();
     took(spent_.timing);
@@ -336,62 +312,70 @@ template <VariantTimer T> class tuner {
     const int best = fastest_of(c.variants, *tie);
     return best < 0 ? std::string() : c.variants[std::size_t(best)].name;
   }
-  /// Sets the times of variants: the medians of rounds in each of which all run one after the other, so that a clock that changes changes it for all. Those that
-  /// take longer than the fastest leave early: a fifth in the first rounds, a tenth once there are three times of each, a twentieth once
-  /// there are five. The last one needs no more rounds. Short kernels that are left after three run alone, if the device can do that: behind itself, a kernel starts
-  /// sooner than in a plan. Four variants of a product took 19.5 to 21.2 us behind themselves, and alone 21.9 to 26.9, in another order, which is that of plans.
-  /// Returns what makes a tie.
+  /// Sets the times of variants, and returns what makes a tie. From the third round on, those leave that take a tenth longer than the fastest, from the fifth on a twentieth. Before, one disturbed
+  /// run would do it. Kernels of less than 0.5 ms that are left after three rounds run alone, if the device can do that: behind itself, a kernel starts
+  /// sooner than in a plan. Four variants of a product took 19.5 to 21.2 us behind themselves, and alone 21.9 to 26.9, in another order, which is that of plans; so of short ones only those leave before that take a quarter longer.
   result<double> time(choice& c, std::vector<typename T::run>& several) {
     std::vector<timed_variant>& all = c.variants;
+    turns how{.tie = tie_behind, .much = [](int round, double) { return round < 3 ? unlimited : round < 5 ? 1.1 : 1.05; }};
     if constexpr (shared) {
-      auto t = time_beside_others(timer_, all, several, rounds);
-      return t ? result<double>(tie_behind) : t.error();
+      // Other programs only make a run longer, so the least of many counts. Nothing leaves early but what takes twice as long.
+      how = {.part = 0,
+             .tie = tie_behind,
+             .usual = 40,
+             .most = 120,
+             .usual_seconds = 0.02,
+             .most_seconds = 0.06,
+             .much = [](int round, double) { return round < 3   ? unlimited
+                                                    : round < 7 ? 2
+                                                                : 1.2; }};
+    } else if constexpr (runs_alone) {
+      turns first = how;
+      first.least = first.usual = first.most = rounds_behind;
+      first.much = [](int round, double least) { return round < 3 ? unlimited : least < 1e-4 ? 1.25 : 1.1; };
+      const auto least = by_turns(timer_, all, several, first);
+      if (!least) return least;
+      const auto left = std::count_if(all.begin(), all.end(), [](const auto& v) { return v.seconds > 0; });
+      if (left == 1) return tie_behind;
+      if (*least < most_alone) return time_alone(all, c, several);
     }
-    std::vector<std::vector<double>> times(all.size());
-    for (int round = 1; round <= rounds; ++round) {
-      double least = 0;
-      for (std::size_t k = 0; k < all.size(); ++k) {
-        if (all[k].seconds < 0) continue;
-        auto t = timer_.seconds(several[k]);
-        if (!t) return t.error();
-        times[k].push_back(*t);
-        std::sort(times[k].begin(), times[k].end());
-        all[k].seconds = times[k][times[k].size() / 2];
-        if (least == 0 || all[k].seconds < least) least = all[k].seconds;
-      }
-      const double much = round < 3 ? 1.2 : round < 5 ? 1.1 : 1.05;
-      int left = 0;
-      for (auto& v : all) {
-        if (v.seconds > much * least) v.seconds = -1;
-        left += v.seconds > 0 ? 1 : 0;
-      }
-      if (left == 1) break;
-      if constexpr (runs_alone)
-        if (round == rounds_behind && least < most_alone) return time_alone(all, c, several);
-    }
-    return tie_behind;
+    auto t = by_turns(timer_, all, several, how);
+    return t ? result<double>(tie_behind) : t;
   }
   static constexpr bool runs_alone = requires(T& t, const std::vector<dispatch>& all) {
-    { t.prepare_alone(all) } -> std::same_as<result<typename T::run>>;
+    { t.prepare_alone(all, int{}) } -> std::same_as<result<typename T::run>>;
   };
-  /// Sets the times of the variants that are left: medians of rounds in which each runs alone. The first round does not count.
+  /// Whether all that a choice's steps write of these bytes lasts no longer than a run.
+  bool temporary(const choice& c, const byte_range& r) const {
+    for (std::size_t i = 0; i < c.places.results().size(); ++i) {
+      const bool own = i < c.results;
+      const step& s = plan_.steps[std::size_t(own ? c.step : c.step + 1)];
+      const std::size_t k = std::size_t(s.operands + s.inputs) + (own ? i : i - c.results);
+      if (c.places.results()[i].bytes.overlaps(r) && plan_.operands[k].region != value_kind::temp) return false;
+    }
+    return true;
+  }
+  /// Sets the times of the variants that are left, from rounds in which each runs alone, with what follows it in the plan. They read what they read in the plan, where that lies, since times depend by some percent
+  /// on the places of operands in memory, and write where the plan keeps what lasts no longer than a run. The first run of each does not count.
   result<double> time_alone(std::vector<timed_variant>& all, const choice& c, std::vector<typename T::run>& several) {
-    std::vector<std::vector<double>> times(all.size());
-    for (int round = 0; round <= rounds_alone; ++round)
-      for (std::size_t k = 0; k < all.size(); ++k) {
-        if (all[k].seconds < 0) continue;
-        if (round == 0) {
-          auto r = timer_.prepare_alone(c.recorded[k]);
-          if (!r) return r.error();
-          several[k] = *std::move(r);
-        }
-        auto t = timer_.seconds(several[k]);
-        if (!t) return t.error();
-        if (round > 0) times[k].push_back(*t);
-        std::sort(times[k].begin(), times[k].end());
-        if (round == rounds_alone) all[k].seconds = times[k][times[k].size() / 2];
-      }
-    return tie_alone;
+    operand_places places = c.places;
+    places.stay([&](const byte_range& r) { return temporary(c, r); });
+    const std::vector<dispatch> next = record_next(c, places);
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      if (all[k].seconds <= 0) continue;
+      std::vector<dispatch> dispatches = record(c, all[k].name, &places);
+      dispatches.insert(dispatches.end(), next.begin(), next.end());
+      if (auto r = timer_.ready(dispatches); !r) return r.error();
+      auto r = timer_.prepare_alone(dispatches, int(std::clamp(window_seconds / all[k].seconds, 1.0, double(most_runs))));
+      if (!r) return r.error();
+      several[k] = *std::move(r);
+      if (auto t = timer_.seconds(several[k]); !t) return t.error();
+    }
+    const turns how{.tie = tie_alone, .least = 9, .usual = 9, .much = [](int round, double) {
+                      return round < 3 ? unlimited : round < 5 ? 1.2 : 1.1;
+                    }};
+    auto t = by_turns(timer_, all, several, how);
+    return t ? result<double>(tie_alone) : t;
   }
 };
 

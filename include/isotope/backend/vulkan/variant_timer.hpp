@@ -1,5 +1,6 @@
 #pragma once
 /// Times variants of kernels on a Vulkan device: several runs of a step in one command buffer, between two timestamps.
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -77,12 +78,12 @@ template <class Record> class variant_timer {
     if (auto r = record_commands(*context_, made_, *commands, several, plan_barriers(several), between); !r) return r.error();
     return run{*commands, times};
   }
-  /// The last of four submissions is timed, so that the device is at work by then.
-  result<run> prepare_alone(const std::vector<dispatch>& all) {
+  /// The last of up to four submissions is timed, so that the device is at work by then. They are submitted together, so how fast the host is does not matter.
+  result<run> prepare_alone(const std::vector<dispatch>& all, int before) {
     auto commands = pool_.buffer();
     if (!commands) return commands.error();
     if (auto r = record_commands(*context_, made_, *commands, all, plan_barriers(all), timing{clock_, 0}); !r) return r.error();
-    return run{*commands, 1, 4};
+    return run{*commands, 1, 1 + std::clamp(before, 1, 3)};
   }
   result<double> seconds(const run& r) const {
     auto value = context_->submit(r.commands, r.submits);
