@@ -207,6 +207,8 @@ class context {
   }
   /// Called once after the device is opened and before kernels are recorded, where cuBLASLt was found.
   void use_blas() { physical_.limits.blas = true; }
+  /// Plans that are recorded after this have the variants whose names begin so (diagnostics::variant).
+  void ask_for(std::string variant) { physical_.limits.switches.variant = std::move(variant); }
   /// The memory of the device. @error as the driver reports
   result<device_memory> memory_left() const {
     std::size_t free = 0, total = 0;

@@ -94,6 +94,12 @@ template <Target T> class queue {
     return time_launches(*recorder_, all);
   }
 
+  /// A VariantTimer of dispatches that are recorded already.
+  auto timer() {
+    static constexpr auto nothing = [](const step_recording&) { return std::vector<dispatch>(); };
+    return variant_timer(recorder_->device, *recorder_->functions, nothing);
+  }
+
   void put_scalars(std::byte* to, const step_scalars& x, std::int64_t optimizer_step) const {
     const auto s = scalars_of(x, optimizer_step);
     std::memcpy(to, &s, sizeof s);

@@ -286,6 +286,8 @@ template <Queue Q> class session : public session_memory<Q> {
   std::vector<launch_row> launches(std::uint8_t active = whole_step) const { return queue_.rows(frames_[0].plans[0], active); }
   /// The dispatches of a run of the first plan, for checkers.
   auto dispatches(std::uint8_t active = whole_step) const requires RecordsDispatches<Q> { return frames_[0].plans[0].dispatches(active); }
+  /// The first plan as the queue runs it, for callers that change which variants it runs.
+  typename Q::plan& bound_plan() { return frames_[0].plans[0]; }
   /// Fills all memory that the device may write with a byte, for checkers. @error device_lost
   result<void> poison(std::byte with) { return drain(), memory::poison_all(with); }
   /// Writes the scalars that kernels read in the first frame, for callers that start dispatches one by one.

@@ -114,6 +114,9 @@ class context {
   /// Disables matrix units; reports show `why`. To be called after the device is opened and before kernels are recorded.
   void distrust(std::string why) { physical_.limits.distrusted = std::move(why); }
 
+  /// Plans that are recorded after this have the variants whose names begin so (diagnostics::variant).
+  void ask_for(std::string variant) { physical_.limits.switches.variant = std::move(variant); }
+
   /// Submits recorded commands; returns the timeline value that is reached when they are complete. @error device_lost, out_of_memory
   result<std::uint64_t> submit(VkCommandBuffer commands, int times = 1) {
     const std::lock_guard lock(mutex_);

@@ -91,6 +91,12 @@ template <Target T> class queue {
     return time_launches(recorder_->command_buffers, *recorder_->made, all, plan_barriers(all));
   }
 
+  /// A VariantTimer of dispatches that are recorded already.
+  auto timer() {
+    static constexpr auto nothing = [](const step_recording&) { return std::vector<dispatch>(); };
+    return variant_timer(recorder_->device, *recorder_->made, nothing);
+  }
+
   void put_scalars(std::byte* to, const step_scalars& x, std::int64_t optimizer_step) const {
     const auto s = device_scalars::of(x, optimizer_step);
     std::memcpy(to, &s, sizeof s);
