@@ -114,6 +114,13 @@ inline constexpr bool has_lane_tables = true;
 inline constexpr bool has_lane_tables = false;
 #endif
 
+/// Whether one instruction looks numbers up in two vectors, and one takes fractions.
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+inline constexpr bool has_pair_tables = true;
+#else
+inline constexpr bool has_pair_tables = false;
+#endif
+
 /// Whether one instruction multiplies bytes, unsigned by signed, and adds two products.
 #if defined(__AVX2__) && defined(__F16C__)
 inline constexpr bool has_byte_products = true;

@@ -109,6 +109,12 @@ template <int T> ISOTOPE_INLINE void load_tile([[maybe_unused]] const void* at, 
   asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(at), "r"(stride), "i"(T) : "memory");
 #endif
 }
+/// The same for memory that is not to take the place of other lines in L1.
+template <int T> ISOTOPE_INLINE void load_tile_once([[maybe_unused]] const void* at, [[maybe_unused]] std::int64_t stride) {
+#if defined(__AMX_TILE__) && defined(__AMX_BF16__)
+  asm volatile("tileloaddt1 (%0,%1,1), %%tmm%c2" ::"r"(at), "r"(stride), "i"(T) : "memory");
+#endif
+}
 template <int T> ISOTOPE_INLINE void store_tile([[maybe_unused]] void* at, [[maybe_unused]] std::int64_t stride) {
 #if defined(__AMX_TILE__) && defined(__AMX_BF16__)
   asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(at), "r"(stride), "i"(T) : "memory");
@@ -258,6 +264,20 @@ template <class V> ISOTOPE_INLINE void scale_lanes([[maybe_unused]] V& y, [[mayb
 template <class V, class W> ISOTOPE_INLINE void look_up_lanes([[maybe_unused]] V& y, [[maybe_unused]] W table, [[maybe_unused]] W places) {
 #if defined(__AVX2__)
   asm("vpermd %2, %1, %0" : "=v"(y) : "v"(places), "vm"(table));
+#endif
+}
+// look_up_pairs and take_fraction need config::has_pair_tables.
+/// y[i] = the element of y and `more`, one behind the other, whose index are the low bits of places[i]; vectors have 64 bytes.
+template <class V, class W>
+ISOTOPE_INLINE void look_up_pairs([[maybe_unused]] V& y, [[maybe_unused]] const W& places, [[maybe_unused]] const V& more) {
+#if defined(__AVX512F__)
+  asm("vpermt2ps %2, %1, %0" : "+v"(y) : "v"(places), "vm"(more));
+#endif
+}
+/// y = x - floor(x) of vectors of f32, 0 for infinities.
+template <class V> ISOTOPE_INLINE void take_fraction([[maybe_unused]] V& y, [[maybe_unused]] const V& x) {
+#if defined(__AVX512DQ__)
+  asm("vreduceps $9, %1, %0" : "=v"(y) : "v"(x));
 #endif
 }
 /// y = a < b ? a : b of vectors of f32, so b if either is NaN. Needs config::has_ordered_lanes.
