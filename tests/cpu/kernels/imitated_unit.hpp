@@ -37,6 +37,7 @@ template <unit_fault Fault = unit_fault::none> class imitated_unit {
     for (int i = 0; i < mine.sizes.rows[T]; ++i)
       std::memcpy(&tile(T).row[i], static_cast<const std::byte*>(at) + i * stride, mine.sizes.row_bytes[T]);
   }
+  template <int T> static void load_once(const void* at, std::int64_t stride) { load<T>(at, stride); }
   template <int T> static void store(void* at, std::int64_t stride) {
     for (int i = 0; i < mine.sizes.rows[T]; ++i)
       std::memcpy(static_cast<std::byte*>(at) + i * stride, &tile(T).row[i], mine.sizes.row_bytes[T]);

@@ -1,58 +1,17 @@
 #pragma once
 /// The product of bf16 rows with a packed weight on a matrix unit, with its epilogue: rounding, a bias, and GELU or a residual.
 ///
-/// Bound by the unit, or with GELU by the vector instructions. A block of 32 x 32 sums leaves the unit through L1 and is finished while the unit multiplies
-/// the next block, a few rows between two steps of K, so that both fit into the window of instructions that a processor reorders. A block of 384 terms of K
-/// takes 1,190 to 1,450 clocks on the unit, and 2,000 with rounding and storing one after the other. Lines of a result lie in a page each and come from L3 or
-/// memory, so each block fetches its own before it is finished, and a part of the next panel: without both, 512 rows of MiniLM are slower than by
-/// gemm_by_columns, whose bits these are (376 and 397 sentences/s; with results fetched 403, with both 425). Weights in blocks are unpacked a panel at a time.
-#include <isotope/kernels/cpu/native/add.hpp>
-#include <isotope/kernels/cpu/native/gelu.hpp>
+/// Bound by the unit's loads from L2, or with GELU by the vector instructions. A block of 32 x 32 sums leaves the unit through L1 and is finished while the
+/// unit multiplies the next block, two rows at a time between two steps of K. Rows pass L1 by, where a panel, or with K > 384 a piece of it, stays for all rows
+/// of a cell; between two pieces the sums wait in L2. Lines of a result lie in a page each and come from L3 or memory, so each block fetches its own before it
+/// is finished, and a part of the next panel. Sentences/s of MiniLM in 8 x 64 and 32 x 128, the best of 30 and 8 turns: 441 and 174, with two rows of GELU in
+/// step 471 and 184, with rows past L1 488 and 186, in pieces 501 and 200. Fetching the next rows to L1 instead lost 11 %. The bits are those of
+/// gemm_by_columns. Weights in blocks are unpacked a panel at a time.
+#include <isotope/kernels/cpu/native/gemm/partition.hpp>
+#include <isotope/kernels/cpu/native/gemm/unit_body.hpp>
 #include <isotope/kernels/cpu/native/gemm/unit_operands.hpp>
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
-
-/// The fused bodies that are finished in registers: nothing, y + bias, gelu(y + bias), and y + bias + residual, each step rounded to bf16.
-struct unit_body {
-  enum class kind { none, bias, gelu, residual, other };
-  kind what = kind::other;
-  const bfloat16 *bias = nullptr, *residual = nullptr;
-
-  /// A template, since builds without native kernels of bf16 contain none of these.
-  template <class Bf16 = precision::bf16> unit_body(const launch& l, std::int64_t N) {
-    const auto is = [](const instruction& i, tile_function of) { return i.tile == of && i.type == dtype::bf16; };
-    const auto& b = l.body;
-    if (b.empty()) what = kind::none;
-    if (b.empty() || b.size() > 2 || !is(b[0], &kernel<op::add, Bf16, kernels::native>::tile)) return;
-    const view* row = other_operand(l, b[0], isotope::gemm_result);
-    if (row == nullptr || row->type != dtype::bf16 || !is_row(*row, N)) return;
-    bias = row->as<const bfloat16>();
-    if (b.size() == 1) {
-      if (b[0].store == 0) what = kind::bias;
-    } else if (b[0].store < 0 && b[1].store == 0) {
-      if (is(b[1], &kernel<op::gelu_erf, Bf16, kernels::native>::tile) && b[1].arg[0] == max_inputs) what = kind::gelu;
-      if (!is(b[1], &kernel<op::add, Bf16, kernels::native>::tile)) return;
-      const view* x = other_operand(l, b[1], max_inputs);
-      if (x == nullptr || x->type != dtype::bf16 || x->dims != l.out[0].dims || x->strides != dense_strides(x->dims)) return;
-      residual = x->as<const bfloat16>();
-      what = kind::residual;
-    }
-  }
-
- private:
-  /// Returns the operand that is added to value `one`; null if there is none.
-  static const view* other_operand(const launch& l, const instruction& i, int one) {
-    const int other = i.arg[0] == one ? i.arg[1] : i.arg[1] == one ? i.arg[0] : -1;
-    return other >= 0 && other < max_inputs ? &l.in[std::size_t(other)] : nullptr;
-  }
-  static bool is_row(const view& x, std::int64_t N) {
-    const auto last = std::size_t(x.dims.rank - 1);
-    if (x.dims.rank < 1 || x.dims[-1] != N || x.strides[last] != 1) return false;
-    for (std::size_t i = 0; i < last; ++i)
-      if (x.dims.d[i] != 1 && x.strides[i] != 0) return false;
-    return true;
-  }
-};
 
 template <class Unit> class gemm_by_unit {
   using rows = unit_rows<Unit>;
@@ -60,6 +19,8 @@ template <class Unit> class gemm_by_unit {
   static constexpr std::int64_t few_rows = 64;                                // with more, results and the next panel are fetched ahead
   static constexpr std::int64_t most_rows = 512, most_row_bytes = 768 << 10;  // of a cell
   static constexpr std::int64_t most_blocks = 4, deepest = most_blocks * 2 * blocking::depth;
+  static constexpr std::int64_t piece = 384;     // terms of K of a panel that stay in L1, 24 KB
+  static constexpr std::int64_t most_sums = 32;  // blocks whose sums wait in L2
   static_assert(wide == 2 * lanes && Unit::rows == lanes);
 
  public:
@@ -126,12 +87,14 @@ template <class Unit> class gemm_by_unit {
     rows left;
     std::int64_t m = 0, count = 0, n = 0, done = 0;  // the first row, rows, the first column, rows that are finished
     operand with;                                    // the panel
+    const float* bias = nullptr;                     // of the panel, as in even_and_odd; null if it has subnormal numbers
   };
 
   template <unit_body::kind Kind> void fill(const cell& c) const {
-    alignas(64) float sums[2][most_blocks * block];
+    alignas(64) float sums[most_sums * block];
     alignas(64) float room[unit_copy<Unit>::floats(deepest)];
     alignas(64) float unpacked[deepest / 2 * wide + unit_operands<Unit>::head];
+    alignas(64) float bias[2][wide];
     const Unit held;
     const auto* x = l_.in[0].as<const bfloat16>();
     const std::int64_t rest = (c.m1 - c.m0) % high % Unit::rows == 0 ? 0 : (c.m1 - c.m0) % high;  // rows of a strip that fills no tiles
@@ -140,28 +103,45 @@ template <class Unit> class gemm_by_unit {
     const bool fetches = c.m1 - c.m0 > few_rows;
     made last;
     operand panel;
-    int turn = 0;
+    bool normal = true;
+    const std::int64_t strips = divide_up(c.m1 - c.m0, high), blocks = divide_up(s_.K, depth_),
+                       long_piece = even_part(depth_, piece, terms);
+    const bool in_pieces = strips > 1 && s_.K > piece && strips * blocks <= most_sums;
     for (std::int64_t p = c.p0; p < c.p1; ++p) {
-      if (last.count > 0) look(last);
+      if (last.count > 0) look<Kind>(last);
       panel = panel_of(p, unpacked);
-      for (std::int64_t m = c.m0; m < c.m1; m += high, turn ^= 1) {
-        const std::int64_t count = smaller(high, c.m1 - m);
-        const rows left = count == rest ? copy.tiles() : rows{x + m * s_.a_row, s_.a_row, Unit::rows * s_.a_row, terms};
-        if (m > c.m0) look(last);
-        coming ahead;
-        if (fetches) ahead.results = l_.out[0].as<const bfloat16>() + m * s_.N + p * wide, ahead.rows = count;
-        if (fetches && p + 1 < c.p1) {
-          const std::int64_t lines = panel_bytes() / 64, strips = divide_up(c.m1 - c.m0, high), i = (m - c.m0) / high;
-          ahead.panel = l_.in[1].as<const std::byte>() + panel_start(p + 1) + 64 * (lines * i / strips);
-          ahead.lines = lines * (i + 1) / strips - lines * i / strips;
+      if constexpr (Kind != unit_body::kind::none) normal = bias_of(p, bias[p % 2]);
+      std::int64_t from = 0, to = 0;  // terms of a piece
+      for (; from < s_.K; from = to) {
+        to = in_pieces ? smaller(from + long_piece, smaller((from / depth_ + 1) * depth_, s_.K)) : s_.K;
+        for (std::int64_t i = 0; i < strips; ++i) {
+          const std::int64_t m = c.m0 + i * high, count = smaller(high, c.m1 - m);
+          const rows left = count == rest ? copy.tiles() : rows{x + m * s_.a_row, s_.a_row, Unit::rows * s_.a_row, terms};
+          float* const place = sums + (in_pieces ? i : (i + p * strips) % 2) * blocks * block;
+          if (to == s_.K && i > 0) look<Kind>(last);
+          coming ahead;
+          if (fetches && to == s_.K) ahead.results = l_.out[0].as<const bfloat16>() + m * s_.N + p * wide, ahead.rows = count;
+          if (fetches && p + 1 < c.p1) {
+            const std::int64_t lines = panel_bytes() / 64, before = (from * strips + (to - from) * i) * lines / (s_.K * strips),
+                               behind = (from * strips + (to - from) * (i + 1)) * lines / (s_.K * strips);
+            ahead.panel = l_.in[1].as<const std::byte>() + panel_start(p + 1) + 64 * before;
+            ahead.lines = behind - before;
+          }
+          if (count > Unit::rows) multiply<Kind, 2>(left, panel.data, from, to, place, last, ahead);
+          else multiply<Kind, 1>(left, panel.data, from, to, place, last, ahead);
+          if (to == s_.K) last = {place, left, m, count, p * wide, 0, panel, normal ? bias[p % 2] : nullptr};
         }
-        if (count > Unit::rows) multiply<Kind, 2>(left, panel.data, sums[turn], last, ahead);
-        else multiply<Kind, 1>(left, panel.data, sums[turn], last, ahead);
-        last = {sums[turn], left, m, count, p * wide, 0, panel};
       }
     }
-    if (last.count > 0) look(last);
-    while (last.done < last.count) finish_row<Kind>(last);
+    if (last.count > 0) look<Kind>(last);
+    finish_until<Kind>(last, last.count);
+  }
+
+  /// Widens the bias of panel p; returns whether it has no subnormal numbers.
+  bool bias_of(std::int64_t p, float* to) const {
+    const even_and_odd x = even_and_odd::of(body_.bias + p * wide);
+    store(to, x.even, x.odd);
+    return !x.has_subnormals();
   }
 
   /// Where panel p begins, in bytes, and its size.
@@ -178,26 +158,37 @@ template <class Unit> class gemm_by_unit {
     return {of.pairs.data, of.least, of.largest};
   }
 
-  /// Multiplies a strip with a panel and meanwhile finishes the block before.
+  /// Multiplies terms [from, to) of a strip with those of a panel and meanwhile finishes the block before.
   template <unit_body::kind Kind, int Halves>
-  ISOTOPE_NOINLINE void multiply(const rows& a, const float* right, float* sums, made& before, coming ahead) const {
-    const bfloat16* left = a.data;
+  ISOTOPE_NOINLINE void multiply(const rows& a, const float* right, std::int64_t from, std::int64_t to, float* sums, made& before,
+                                 coming ahead) const {
+    const bfloat16* left = a.data + from / terms * a.tile_stride;
+    right += from / 2 * wide;
+    sums += from / depth_ * block;
     const std::int64_t row_bytes = a.row_stride * 2, half = a.half_stride, next = a.tile_stride;
-    const std::int64_t each = divide_up(before.count, s_.K / terms), each_line = divide_up(ahead.lines, s_.K / terms),
-                       each_result = divide_up(ahead.rows, s_.K / terms);
-    for (std::int64_t k0 = 0; k0 < s_.K; k0 += depth_, sums += block) {
-      Unit::template zero<0>();
-      Unit::template zero<1>();
-      if constexpr (Halves == 2) Unit::template zero<2>();
-      if constexpr (Halves == 2) Unit::template zero<3>();
-      for (std::int64_t k = smaller(depth_, s_.K - k0); k > 0; k -= terms) {
-        Unit::template load<4>(left, row_bytes);
+    const std::int64_t steps = (to - from) / terms, each_line = divide_up(ahead.lines, steps), each_result = divide_up(ahead.rows, steps);
+    std::int64_t step = 0;
+    for (std::int64_t end = 0; from < to; from = end, sums += block) {
+      end = smaller(to, (from / depth_ + 1) * depth_);
+      if (from % depth_ == 0) {
+        Unit::template zero<0>();
+        Unit::template zero<1>();
+        if constexpr (Halves == 2) Unit::template zero<2>();
+        if constexpr (Halves == 2) Unit::template zero<3>();
+      } else {
+        Unit::template load<0>(sums, 4 * wide);
+        Unit::template load<1>(sums + lanes, 4 * wide);
+        if constexpr (Halves == 2) Unit::template load<2>(sums + Unit::rows * wide, 4 * wide);
+        if constexpr (Halves == 2) Unit::template load<3>(sums + Unit::rows * wide + lanes, 4 * wide);
+      }
+      for (std::int64_t k = from; k < end; k += terms) {
+        Unit::template load_once<4>(left, row_bytes);
         Unit::template load<6>(right, 4 * wide);
         Unit::template add_pairs<0, 4, 6>();
         Unit::template load<7>(right + lanes, 4 * wide);
         Unit::template add_pairs<1, 4, 7>();
         if constexpr (Halves == 2) {
-          Unit::template load<5>(left + half, row_bytes);
+          Unit::template load_once<5>(left + half, row_bytes);
           Unit::template add_pairs<2, 5, 6>();
           Unit::template add_pairs<3, 5, 7>();
         }
@@ -207,7 +198,7 @@ template <class Unit> class gemm_by_unit {
           __builtin_prefetch(ahead.results, 1, 3);
         for (std::int64_t i = 0; i < each_line && ahead.lines > 0; ++i, --ahead.lines, ahead.panel += 64)
           __builtin_prefetch(ahead.panel, 0, 2);
-        for (std::int64_t i = 0; i < each && before.done < before.count; ++i) finish_row<Kind>(before);
+        finish_until<Kind>(before, before.count * ++step / steps);
       }
       Unit::template store<0>(sums, 4 * wide);
       Unit::template store<1>(sums + lanes, 4 * wide);
@@ -216,9 +207,16 @@ template <class Unit> class gemm_by_unit {
     }
   }
 
-  /// Computes sums again in f32 where the unit may have lost subnormal numbers.
-  void look(made& b) const {
-    if (b.with.largest == 255) return compute_again(b);
+  /// Computes sums again in f32 where the unit may have lost subnormal numbers, and finishes such blocks exactly.
+  template <unit_body::kind Kind> void look(made& b) const {
+    if (!doubtful<Kind>(b)) return;
+    compute_again(b);
+    while (b.done < b.count) finish_exactly<Kind>(b);
+  }
+  /// Whether a sum is small, zero or unknown. Otherwise the sums of all blocks of K are multiples of 2^-114, and the conversion of normal numbers to bf16 rounds
+  /// them, and them with a bias that has no subnormal numbers, as the format says.
+  template <unit_body::kind Kind> bool doubtful(const made& b) const {
+    if (b.with.largest == 255 || (b.bias == nullptr && Kind != unit_body::kind::none)) return true;
     const float bound = doubtful_below(b.with.largest);
     vector least[4] = {all_of(bound), all_of(bound), all_of(bound), all_of(bound)};
     for (std::int64_t k0 = 0, at = 0; k0 < s_.K; k0 += depth_, at += block)
@@ -227,7 +225,7 @@ template <class Unit> class gemm_by_unit {
         keep_least(least[2 + i / (2 * lanes) % 2], load_vector(b.sums + at + i + lanes));
       }
     for (int i = 1; i < 4; ++i) keep_least(least[0], least[i]);
-    if (any_below(least[0], bound)) compute_again(b);
+    return any_below(least[0], bound);
   }
   ISOTOPE_NOINLINE void compute_again(made& b) const {
     b.left.find_exponents(b.count, s_.K / terms);
@@ -244,33 +242,44 @@ template <class Unit> class gemm_by_unit {
   }
 
   static ISOTOPE_INLINE vector all_of(float x) { return x - vector{}; }
-  /// Rounds to bf16. NaN has zeros in its lower half, as bf16 has.
-  static ISOTOPE_INLINE vector as_bf16(const vector& v) {
-    const auto u = std::bit_cast<lanewise::words>(v);
-    return std::bit_cast<vector>((u + ((u >> 16 & 1u) + 0x7fffu)) & 0xffff'0000u);
-  }
-  template <unit_body::kind Kind> static ISOTOPE_INLINE vector finished(vector y, const bfloat16* bias, const bfloat16* residual) {
-    if constexpr (Kind == unit_body::kind::none) return y;
-    y = load(bias, whole_vector{}) + as_bf16(y);
-    if constexpr (Kind == unit_body::kind::gelu) y = lanewise::gelu_erf_bf16(as_bf16(y));
-    if constexpr (Kind == unit_body::kind::residual) y = load(residual, whole_vector{}) + as_bf16(y);
-    return y;
-  }
-  template <unit_body::kind Kind> ISOTOPE_INLINE void finish_row(made& b) const {
-    const std::int64_t i = b.done++;
-    const std::int64_t at = (b.m + i) * s_.N + b.n;
-    const float* from = b.sums + i * wide;
+  /// The sums of a row, in the order of memory: the first and the second 16.
+  ISOTOPE_INLINE even_and_odd sum_of(const float* from) const {
     vector y = load_vector(from), z = load_vector(from + lanes);
     for (std::int64_t k0 = depth_; k0 < s_.K; k0 += depth_) {
       from += block;
       y += load_vector(from);
       z += load_vector(from + lanes);
     }
+    return {y, z};
+  }
+  /// Finishes the next row, which may have any numbers.
+  template <unit_body::kind Kind> ISOTOPE_NOINLINE void finish_exactly(made& b) const {
+    const std::int64_t i = b.done++, at = (b.m + i) * s_.N + b.n;
+    const even_and_odd v = sum_of(b.sums + i * wide);
     bfloat16* const to = l_.out[0].as<bfloat16>() + at;
     const bfloat16 *bias = to, *residual = to;  // not read
     if constexpr (Kind != unit_body::kind::none) bias = body_.bias + b.n;
     if constexpr (Kind == unit_body::kind::residual) residual = body_.residual + at;
-    store(to, finished<Kind>(y, bias, residual), finished<Kind>(z, bias + lanes, residual + lanes));
+    store(to, unit_body::finished<Kind>(v.even, bias, residual), unit_body::finished<Kind>(v.odd, bias + lanes, residual + lanes));
+  }
+  /// Finishes the next rows, whose sums are not doubtful.
+  template <unit_body::kind Kind, int Rows> ISOTOPE_INLINE void finish(made& b) const {
+    const std::int64_t i = b.done, at = (b.m + i) * s_.N + b.n;
+    b.done += Rows;
+    bfloat16* const to = l_.out[0].as<bfloat16>() + at;
+    even_and_odd v[Rows];
+    lanewise::in_step<Rows>([&](std::size_t r) ISOTOPE_INLINE_LAMBDA { v[r] = sum_of(b.sums + (i + std::int64_t(r)) * wide); });
+    const bfloat16* const residual = Kind == unit_body::kind::residual ? body_.residual + at : nullptr;
+    unit_body::finish<Kind>(v, b.bias, residual, to, s_.N);
+  }
+  /// Finishes rows before row `due`, two by two.
+  template <unit_body::kind Kind> ISOTOPE_INLINE void finish_until(made& b, std::int64_t due) const {
+    if constexpr (!config::has_bf16_pairs) {
+      while (b.done < due) finish_exactly<Kind>(b);
+    } else {
+      while (b.done < due && b.done + 2 <= b.count) finish<Kind, 2>(b);
+      while (b.done < due) finish<Kind, 1>(b);
+    }
   }
 
   const launch& l_;

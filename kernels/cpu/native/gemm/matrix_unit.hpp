@@ -42,6 +42,8 @@ class matrix_unit {
   template <int T> ISOTOPE_INLINE static void zero() { isa::zero_tile<T>(); }
   /// Loads rows, `stride` bytes apart.
   template <int T> ISOTOPE_INLINE static void load(const void* at, std::int64_t stride) { isa::load_tile<T>(at, stride); }
+  /// The same, past L1.
+  template <int T> ISOTOPE_INLINE static void load_once(const void* at, std::int64_t stride) { isa::load_tile_once<T>(at, stride); }
   template <int T> ISOTOPE_INLINE static void store(void* at, std::int64_t stride) { isa::store_tile<T>(at, stride); }
   /// C[i, j] += sum_k A[i, k] B[k, j] in f32, with 32 terms of bf16. Row k of B's tile holds the terms 2k and 2k + 1 of each column.
   template <int C, int A, int B> ISOTOPE_INLINE static void add_pairs() { isa::add_tile_pairs<C, A, B>(); }
