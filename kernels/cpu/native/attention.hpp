@@ -40,6 +40,7 @@ template <class Scores> class attention {
   static constexpr std::int64_t block = score_tile::block;
   static constexpr bool in_tiles = requires { typename Scores::unit; };  // results are (D, queries)
   static_assert(block == portable::attention_heads::block);
+  static constexpr int at_once = 4;  // keys whose weights are computed in step
   static constexpr float infinity = std::numeric_limits<float>::infinity();
   /// Attention of the queries of one head from q0 on.
   attention(const launch& l, const portable::attention_heads& h, std::int64_t b, std::int64_t head, std::int64_t q0, float* slice)
@@ -166,24 +167,49 @@ template <class Scores> class attention {
       sum += e;
       return left(e, i);
     };
-    if constexpr (Scores::per_step == 2) {  // row k/2 of pairs overwrites scores only after row k of scores has been read
+    if constexpr (in_tiles && lanewise::has_pieces) {
+      const vector slope = lanewise::all(scale), zero = -base;
+      for (k = 0; k + at_once <= keys; k += at_once) put_weights<at_once>(k, q, slope, zero, sum, left);
+      for (; k + 2 <= keys; k += 2) put_weights<2>(k, q, slope, zero, sum, left);
+      if (k < keys) put_weights<1>(k, q, slope, zero, sum, left);
+    } else if constexpr (Scores::per_step == 2) {  // row k/2 of pairs overwrites scores only after row k of scores has been read
       for (k = 0; k + 2 <= keys; k += 2) {
         const auto first = Scores::round(weight(k)), second = Scores::round(weight(k + 1));
         Scores::put_pairs(scores_ + k / 2 * block + q, first, second);
       }
       if (k < keys) Scores::put_pairs(scores_ + k / 2 * block + q, Scores::round(weight(k)), rounded_vector{});
-      if constexpr (in_tiles)
-        for (k = divide_up(keys, 2); k < whole(t.keys, Scores::terms) / 2; ++k) put_vector(scores_ + k * block + q, vector{});
     } else {
       for (k = 0; k < keys; ++k) put_vector(scores_ + k * block + q, weight(k));
     }
+    if constexpr (in_tiles)
+      for (k = divide_up(keys, 2); k < whole(t.keys, Scores::terms) / 2; ++k) put_vector(scores_ + k * block + q, vector{});
     put_vector(top_ + q, top);
     put_vector(sum_ + q, sum);
     put_vector(shrink_ + q, shrink);
   }
+  /// The weights e^(slope score + zero) of keys k to k + N - 1, as pairs of keys. They replace scores that have been read.
+  template <int N, class Left>
+  ISOTOPE_INLINE void put_weights(std::int64_t k, std::int64_t q, const vector& slope, const vector& zero, vector& sum, const Left& left) {
+    vector e[N];
+    lanewise::in_step<N>([&](std::size_t i) ISOTOPE_INLINE_LAMBDA {
+      e[i] = lanewise::madd(load_vector(scores_ + (k + std::int64_t(i)) * block + q), slope, zero);
+    });
+    lanewise::short_weights(e);
+#pragma GCC unroll 8
+    for (int i = 0; i < N; i += 2) {
+      sum += e[i];
+      const auto first = Scores::round(left(e[i], k + i));
+      rounded_vector second{};
+      if (i + 1 < N) {
+        sum += e[i + 1];
+        second = Scores::round(left(e[i + 1], k + i + 1));
+      }
+      Scores::put_pairs(scores_ + (k + i) / 2 * block + q, first, second);
+    }
+  }
   void finish() {
     alignas(64) float logs[block], factor[block];
-    math::log(sum_, logs, block);
+    if (l_.out.size() > 1) math::log(sum_, logs, block);
     for (std::int64_t q = 0; q < block; ++q) factor[q] = sum_[q] == 0 ? 0.0f : h_.dropout.factor / sum_[q];
     const auto y = h_.rows(l_.out[0], b_, head_).from_row(q0_);
     float* lse = l_.out.size() > 1 ? l_.out[1].as<float>() + (b_ * h_.H + head_) * h_.S + q0_ : nullptr;

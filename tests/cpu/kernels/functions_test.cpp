@@ -80,14 +80,15 @@ TEST(native_functions, tanh_keeps_its_stated_error) {
 TEST(native_functions, sigmoid_keeps_its_stated_error) { check<op::sigmoid>(sigmoid64, 3); }
 TEST(native_functions, silu_keeps_its_stated_error) { check<op::silu>(silu64, 4); }
 TEST(native_functions, gelu_tanh_keeps_its_stated_error) { check<op::gelu_tanh>(gelu64, 3.5); }
-TEST(native_functions, gelu_erf_of_bf16_keeps_its_stated_error) {
-  if constexpr (requires { sizeof(cpu::kernel<op::gelu_erf, precision::bf16, kernels::native>); }) {
+/// Tests gelu_erf of all bf16 numbers: errors are at most 2^-15 of the result.
+template <class Op> void check_gelu_of_bf16() {
+  if constexpr (requires { sizeof(cpu::kernel<Op, precision::bf16, kernels::native>); }) {
     double worst = 0;
     for (std::uint32_t high = 0; high < 1 << 16; high += 16) {
       float x[16], y[16];
       for (std::uint32_t i = 0; i < 16; ++i) x[i] = std::bit_cast<float>((high + i) << 16);
       const void* const in[] = {x};
-      cpu::kernel<op::gelu_erf, precision::bf16, kernels::native>::block(in, y, 16, 0);
+      cpu::kernel<Op, precision::bf16, kernels::native>::block(in, y, 16, 0);
       for (int i = 0; i < 16; ++i) {
         const double wanted = gelu_erf64(double(x[i]));
         if (std::isnan(wanted) || std::isinf(wanted) || wanted == 0) {
@@ -102,6 +103,7 @@ TEST(native_functions, gelu_erf_of_bf16_keeps_its_stated_error) {
     EXPECT_TRUE(worst <= 0x1p-15) << worst;
   }
 }
+TEST(native_functions, gelu_erf_of_bf16_keeps_its_stated_error) { check_gelu_of_bf16<op::gelu_erf>(); }
 TEST(native_functions, gelu_erf_keeps_its_stated_error) { check<op::gelu_erf>(gelu_erf64, 4); }
 TEST(native_functions, derivatives_keep_their_stated_errors) {
   check<op::silu_grad>(silu_slope64, 4, 0x1p-23);
@@ -137,6 +139,29 @@ TEST(native_functions, short_ones_of_bf16_keep_their_stated_errors) {
     const double u = gelu_exponent(bounded(x, 20));
     return 1 + std::fabs(u) * 3 * sigmoid64(u) * sigmoid64(-u);
   });
+}
+
+TEST(native_functions, weights_of_bf16_keep_their_stated_error) {
+  using cpu::native::vector;
+  constexpr auto lanes = std::uint32_t(cpu::native::lanes);
+  if constexpr (!cpu::native::lanewise::has_pieces) GTEST_SKIP() << "needs a build for AVX-512";
+  double worst = 0;
+  for (std::uint32_t p = 0x3300'0000; p < 0x42c8'0000; p += 2 * lanes * 997) {  // -2^-25 to -100
+    vector x[2];
+    for (std::uint32_t i = 0; i < 2 * lanes; ++i) x[i / lanes][i % lanes] = -std::bit_cast<float>(p + i * 997);
+    vector y[2] = {x[0], x[1]};
+    cpu::native::lanewise::short_weights(y);
+    for (std::uint32_t i = 0; i < 2 * lanes; ++i) {
+      const double v = double(x[i / lanes][i % lanes]), given = double(y[i / lanes][i % lanes]);
+      if (v < -87) EXPECT_EQ(given, 0) << v;
+      else worst = std::fmax(worst, std::fabs(given / std::exp(v) - 1));
+    }
+  }
+  EXPECT_LE(worst, 0x1p-16);
+  vector y[1] = {};
+  y[0][0] = -infinity, y[0][1] = std::numeric_limits<float>::quiet_NaN();
+  cpu::native::lanewise::short_weights(y);
+  EXPECT_TRUE(y[0][0] == 0 && std::isnan(y[0][1]) && y[0][2] == 1);
 }
 
 template <class Op> void check_edges(float at_zero, float at_minus_infinity, float at_infinity) {
