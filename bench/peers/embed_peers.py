@@ -5,7 +5,7 @@
 
 MODEL is the folder of a BERT, --f32 and --bf16 name bench_embed of builds for cpu in these precisions. Ids are random, lengths equal, nothing is padded. For
 each kind of arithmetic and each batch every program runs for SECONDS, one after the other, ROUNDS times: the medians of the rounds, by the clock and by
-processor time. Programs give the last hidden state, isotope the pooled vectors. `int8`: here weights in q8_0, and activations rounded to 8 bits (--a8) by the
+processor time, and the best round by the clock. Programs give the last hidden state, isotope the pooled vectors. `int8`: here weights in q8_0, and activations rounded to 8 bits (--a8) by the
 program of f32, or in bf16 by that of bf16 ("isotope bf16"); in onnxruntime quantize_dynamic per channel, in CTranslate2 int8, in OpenVINO the model that nncf.quantize makes (MODEL/int8.xml if it is there).
 """
 import argparse
@@ -185,7 +185,7 @@ for kind in args.kinds:
         runs["isotope"] = Ours(args.bf16)
     for name, run in peers.items():
         runs[name] = lambda b, s, seconds, run=run: timed(lambda ids=inputs(b, s): run(ids), b, seconds)
-    print(f"\n{kind}, {args.threads} thread(s): sentences/s by the clock (by processor time)\n| B x S | " + " | ".join(runs) + " | isotope / best peer |")
+    print(f"\n{kind}, {args.threads} thread(s): sentences/s by the clock (by processor time), the best round\n| B x S | " + " | ".join(runs) + " | isotope / best peer |")
     print("|---" * (len(runs) + 2) + "|")
     for b, s in SHAPES:
         rates = {name: [] for name in runs}
@@ -193,7 +193,11 @@ for kind in args.kinds:
             for name, run in runs.items():
                 rates[name].append(run(b, s, args.seconds))
         middle = {name: tuple(statistics.median(x[i] for x in all) for i in (0, 1)) for name, all in rates.items()}
-        own, best = ([max((x[i] for name, x in middle.items() if name.startswith("isotope") == ours), default=0) for i in (0, 1)]
-                     for ours in (True, False))
-        print(f"| {b} x {s} | " + " | ".join(f"{w:.1f} ({c:.1f})" for w, c in middle.values()) +
-              f" | {own[0] / (best[0] or 1):.2f} ({own[1] / (best[1] or 1):.2f}) |", flush=True)
+        fastest = {name: max(x[0] for x in all) for name, all in rates.items()}
+
+        def ratio(rates):
+            own, best = (max((x for name, x in rates.items() if name.startswith("isotope") == ours), default=0) for ours in (True, False))
+            return f"{own / (best or 1):.2f}"
+
+        print(f"| {b} x {s} | " + " | ".join(f"{w:.1f} ({c:.1f}), {fastest[name]:.1f}" for name, (w, c) in middle.items()) +
+              f" | {ratio({name: x[0] for name, x in middle.items()})} ({ratio({name: x[1] for name, x in middle.items()})}), {ratio(fastest)} |", flush=True)
