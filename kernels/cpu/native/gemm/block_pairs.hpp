@@ -62,8 +62,12 @@ class block_pairs {
   template <dtype Type> ISOTOPE_INLINE void unpack(const std::byte* record, float* y, std::int64_t ld) {
     sixteen scale{};
     if (record != nullptr) {
-      if constexpr (lanes == 16) scale = load_vector(reinterpret_cast<const float16*>(record));
-      else portable::load_sixteen(reinterpret_cast<const float16*>(record), scale);
+      if constexpr (lanes == 16) {
+        const vector all = load_vector(reinterpret_cast<const float16*>(record));
+        __builtin_memcpy(&scale, &all, sizeof all);
+      } else {
+        portable::load_sixteen(reinterpret_cast<const float16*>(record), scale);
+      }
     }
     words_of_sixteen there = ~words_of_sixteen{};
     if (count_ < quantized::panel_rows)
