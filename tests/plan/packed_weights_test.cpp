@@ -5,6 +5,7 @@
 
 #include <isotope/kernels/cpu/native/matmul.hpp>
 #include <isotope/model/all.hpp>
+#include <isotope/plan/dynamic.hpp>
 
 #include <cmath>
 
@@ -149,5 +150,38 @@ TEST_F(packed_weights, are_not_overwritten_before_their_last_reader) {
         EXPECT_NE(p.operands[std::size_t(a.operands + 4)].at, p.operands[std::size_t(b.operands + 1)].at) << i << ' ' << k;
       }
   }
+}
+/// Embeddings in f32 whose plan is not batch invariant make products of many rows of pieces of the weights, which lie beside the weights in f32.
+TEST_F(packed_weights, of_f32_have_pieces_where_bits_may_depend_on_the_number_of_rows) {
+  using f32 = isotope::precision::f32;
+  using with_pieces = isotope::target<isotope::backend::cpu, f32, isotope::kernels::native,
+                                      boost::mp11::mp_list<imitating<isotope::op::matmul, f32, isotope::kernels::native>>>;
+  constexpr isotope::model::bert size{1, 2, 96, 200, 50, 40};
+  constexpr int tokens = 130, texts = 13;
+  std::int64_t bytes[2] = {};
+  const auto embedded = [&](bool batch_invariant) {
+    auto plan = isotope::plan_inference<with_pieces>(isotope::model::bert_embeddings_of{size, tokens, texts}, 0, true, false, nullptr,
+                                                     nullptr, batch_invariant, false, {}, true);
+    EXPECT_TRUE(plan.ok());
+    bytes[batch_invariant] = packed_bytes(*plan);
+    auto device = opened<with_pieces>(2);
+    EXPECT_TRUE(device.ok());
+    auto session = device->load(*std::move(plan));
+    EXPECT_TRUE(session.ok());
+    session->initialize(7);
+    std::vector<std::int32_t> ids, position, starts{0};
+    for (int i = 0; i < tokens; ++i) ids.push_back(7 * i % size.vocab), position.push_back(i % 10);
+    for (int i = 0; i < texts; ++i) starts.push_back(10 * (i + 1));
+    EXPECT_TRUE(session->template set<std::int32_t>("tokens", ids).ok() && session->template set<std::int32_t>("position", position).ok() &&
+                session->template set<std::int32_t>("starts", starts).ok());
+    session->run({}, isotope::phase_always);
+    const auto y = session->template output<float>("output");
+    return std::vector<float>(y->begin(), y->end());
+  };
+  const auto by_pieces = embedded(false), by_vectors = embedded(true);
+  EXPECT_GT(bytes[false], 2 * bytes[true]);
+  EXPECT_NE(by_pieces, by_vectors);
+  ASSERT_EQ(by_pieces.size(), by_vectors.size());
+  for (std::size_t i = 0; i < by_pieces.size(); ++i) ASSERT_NEAR(by_pieces[i], by_vectors[i], 2e-5) << i;
 }
 }  // namespace packed_weights_test

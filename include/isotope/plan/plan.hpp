@@ -68,9 +68,9 @@ struct slot {
   shard pieces;
   bool decay = true;
   dtype type = dtype::f32;
-  bool trained = false;            // whether it has moments, if the optimiser has any
-  std::int64_t moment2 = -1;       // elements from the start of the optimiser's state; -1: it has no second moment
-  bool packed_transposed = false;  // whether the packed copy is for products with its transpose
+  bool trained = false;                // whether it has moments, if the optimiser has any
+  std::int64_t moment2 = -1;           // elements from the start of the optimiser's state; -1: it has no second moment
+  std::int64_t packed_transposed = 0;  // elements of the packed copy, if it is for products with its transpose
 };
 /// An input, an output or a state by name.
 struct port {
@@ -226,7 +226,7 @@ template <class Plan> constexpr void fill_tables(const trace& g, const memory_la
     t.at = l.at[std::size_t(g.root(q.value))] / size_of(t.type) + g.root_offset(q.value);
     t.grad = q.trainable && p.totals.trained > 0 ? t.at : -1;
     if (q.packed >= 0) t.packed = l.at[std::size_t(q.packed)];
-    t.packed_transposed = q.packed_transposed;
+    t.packed_transposed = q.packed_transposed ? g.values[std::size_t(q.packed)].dims[0] : 0;
     t.trained = q.trainable && (p.totals.trained > 0 || p.totals.moments > 0);
     if (q.second >= 0) t.moment2 = seconds / size_of(accum_of(g.program)) + q.second;
     t.init = q.init;

@@ -140,11 +140,11 @@ constexpr trace trace_inference(const Model& model, bool fused, bool decompose_a
     prune(machine.g);
     store_weights(machine, stored, kernel_table<T>, T::backend::name);
     verify_after(machine, "store_weights", verify);
+    if (batch_invariant) set_batch_invariant(machine.g);  // before weights are packed: it decides what is
     if (pack) pack_transposed_weights(machine);
     verify_after(machine, "pack_transposed_weights", verify);
     gather_params(machine);
     verify_after(machine, "gather_params", verify);
-    if (batch_invariant) set_batch_invariant(machine.g);
     if (a8) round_activations(machine);
   }
   lower<T>(machine, fused, true);

@@ -10,6 +10,7 @@
 #include <isotope/kernels/cpu/native/gemm/block_gemv.hpp>
 #include <isotope/kernels/cpu/native/gemm/choice.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_columns.hpp>
+#include <isotope/kernels/cpu/native/gemm/gemm_by_pieces.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_rows.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_unit.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemv.hpp>
@@ -19,12 +20,14 @@
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
-/// @tparam Unit  the matrix unit that multiplies tiles of bf16, and of activations and weights in 8 bits, where it exists and the system permits it
+/// @tparam Unit  the matrix unit that multiplies tiles of bf16, of f32 in pieces of bf16, and of activations and weights in 8 bits, where it exists and the system permits it
 /// @tparam Pairs  says whether pairs of bf16 are multiplied, or numbers in f32
 template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct matmul {
   static constexpr bool tiles = Unit::there && lanes == Unit::rows && std::same_as<P, precision::bf16>;
   static constexpr bool byte_tiles = Unit::has_bytes && lanes == Unit::rows, byte_dots = config::has_byte_dots && lanes == 16;
   static constexpr bool pairs = config::has_bf16_pairs && std::same_as<P, precision::bf16>;
+  /// Whether many rows of f32 are multiplied with packed weights as sums of bf16 numbers, where rows need not have the same bits however many there are.
+  static constexpr bool pieces = Unit::there && lanes == Unit::rows && std::same_as<P, precision::f32>;
   /// Largest number of terms that one step multiplies.
   static constexpr std::int64_t per_step = tiles || pairs ? 2 : 1;
   /// A residual may be updated in place: element i of an epilogue operand is read before element i of the output is written.
@@ -32,7 +35,7 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
   static constexpr bool epilogue = true;
   static constexpr bool reads_blocks = true;
   /// Returns the longest serial sum: the terms of a block of K, then the other blocks. A gemv has shorter sums; so do tiles, which add 16 terms, two
-  /// sums and one sum for each tile of K.
+  /// sums and one sum for each tile of K, and pieces.
   static constexpr std::int64_t chain(std::int64_t K) {
     const auto of = [K](std::int64_t step) {
       const std::int64_t blocks = larger_of(1, divide_up(K, step * blocking::depth));
@@ -48,7 +51,11 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
     if (s.constants<op::matmul>().a8)
       return larger_of(portable::a8_gemm::bytes(M * batches, K),
                        byte_tiles || byte_dots ? a8_tile_gemm<a8_dot_product>::bytes(M * batches, K) : 0);
-    return 4 * (blocking::copies * gemm_partition::packed_floats(M, N, K, batches) + gemm_partition::waiting_floats(M * batches, N, K));
+    const std::int64_t vectors =
+        4 * (blocking::copies * gemm_partition::packed_floats(M, N, K, batches) + gemm_partition::waiting_floats(M * batches, N, K));
+    if constexpr (pieces)
+      return s.constants<op::matmul>().packed ? larger_of(vectors, gemm_by_pieces<Unit>::bytes(M * batches, K)) : vectors;
+    else return vectors;
   }
 
   static_assert(!config::has_bf16_tiles || config::has_bf16_pairs, "packed weights are for both");
@@ -74,15 +81,17 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
   }
 
   /// Returns the size of the packed copy of a weight (N, K) of the program's precision whose transpose the kernel reads: panels of f32, or of pairs of bf16 as
-  /// a matrix unit loads them.
+  /// a matrix unit loads them. Pieces follow panels of f32 unless the product is batch invariant.
   static constexpr std::int64_t packed_transposed(const step_shapes& s) requires(std::same_as<P, precision::f32> || tiles) {
     const std::int64_t K = s.in[1][-2], N = s.in[1][-1];
     if constexpr (tiles) return packed_weight(K, N).elements();
-    else return weight_panels(N, K).elements();
+    else return weight_panels(N, K).elements() + (has_pieces(s.constants<op::matmul>(), N, K) ? weight_pieces(N, K).elements() : 0);
   }
   static constexpr bool packs_blocks = tiles;
   /// Packs a weight (N, K) of the program's precision, or in blocks.
-  static void pack_transposed(const view& w, void* to, thread_pool* pool) requires(std::same_as<P, precision::f32> || tiles) {
+  /// @param elements  the size of the copy
+  static void pack_transposed(const view& w, void* to, thread_pool* pool, [[maybe_unused]] std::int64_t elements = 0)
+      requires(std::same_as<P, precision::f32> || tiles) {
     const std::int64_t N = w.dims[0], K = w.dims[1];
     if constexpr (tiles) {
       const packed_weight copy(K, N);
@@ -96,6 +105,12 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
     } else {
       const weight_panels copy(N, K);
       pool->parallel(copy.count(), [&](std::int64_t p, int) { copy.pack(w.as<const float>(), p, static_cast<float*>(to)); });
+      if constexpr (pieces)
+        if (elements > copy.elements() && Unit::permitted()) {
+          const weight_pieces split(N, K);
+          pool->parallel(split.count(),
+                         [&](std::int64_t p, int) { split.pack(w.as<const float>(), p, static_cast<float*>(to) + copy.elements()); });
+        }
     }
   }
 
@@ -151,7 +166,16 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
     const portable::gemm_epilogue finish(l, s);
     if (l.constants<op::matmul>().a8) return rounded(l, s, finish);
     if constexpr (std::same_as<P, precision::f32>)
-      if (l.constants<op::matmul>().packed) return gemm_by_panels(l, s, finish).run();
+      if (const auto c = l.constants<op::matmul>(); c.packed) {
+        if constexpr (pieces)
+          if (has_pieces(c, s.N, s.K) && s.M >= gemm_by_pieces<Unit>::least_rows && s.batches == 1 && Unit::permitted()) {
+            auto* const weight = l.in[1].as<float>();
+            const std::int64_t panels = weight_panels(s.N, s.K).elements(), bytes = gemm_by_pieces<Unit>::bytes(s.M, s.K);
+            const std::int64_t floats = blocking::copies * gemm_partition::packed_floats(s.M, s.N, s.K, 1);
+            return gemm_by_pieces<Unit>(l, s, finish, weight, weight + panels, l.scratch, larger_of(bytes, 4 * floats)).run();
+          }
+        return gemm_by_panels(l, s, finish).run();
+      }
     if constexpr (tiles)
       if constexpr (std::same_as<Operands, unit_operands<Unit>>)
         if (l.constants<op::matmul>().packed || in_blocks(l.in[1].type))
@@ -172,6 +196,12 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
       else if (v.how == by_columns) gemm_by_columns<Operands>(l, s, finish, packed, waiting).run();
       else gemm_by_rows<Operands>(l, s, finish, v.how == pack_left, packed, waiting).run();
     }
+  }
+  /// Whether the packed copy of a weight has pieces.
+  static constexpr bool has_pieces([[maybe_unused]] const op::matmul::constants& c, [[maybe_unused]] std::int64_t N,
+                                   [[maybe_unused]] std::int64_t K) {
+    if constexpr (pieces) return !c.batch_invariant && gemm_by_pieces<Unit>::takes(N, K);
+    else return false;
   }
   static constexpr bool by_columns(std::int64_t M, std::int64_t N) { return M < N && M <= 2 * blocking::block_rows; }
 };

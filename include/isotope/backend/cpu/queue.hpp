@@ -92,7 +92,9 @@ template <Target T> class queue {
     const view weight{pointer(base[value_kind::param]) + s.at * size_of(s.type), s.dims, dense_strides(s.dims), s.type};
     const float_environment mode(pool_->denormals());
     const entry& code = code_of<T>()[std::size_t(kernel)];
-    (s.packed_transposed ? code.pack_transposed : code.pack)(weight, pointer(base[value_kind::packed]) + s.packed, pool_.get());
+    std::byte* const to = pointer(base[value_kind::packed]) + s.packed;
+    if (s.packed_transposed > 0) code.pack_transposed(weight, to, pool_.get(), s.packed_transposed);
+    else code.pack(weight, to, pool_.get());
     return false;
   }
   template <class Task> void parallel(std::int64_t n, const Task& task) const {

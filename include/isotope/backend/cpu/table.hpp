@@ -19,7 +19,8 @@ struct entry {
   tile_function tile = nullptr;
   /// Of a matmul: writes the pre-packed copy of a weight, whose size kernel_info::packed gives.
   void (*pack)(const view& weight, void* packed, thread_pool* pool) = nullptr;
-  void (*pack_transposed)(const view& weight, void* packed, thread_pool* pool) = nullptr;  // likewise, of kernel_info::packed_transposed
+  /// Likewise, of the size that kernel_info::packed_transposed gives.
+  void (*pack_transposed)(const view& weight, void* packed, thread_pool* pool, std::int64_t elements) = nullptr;
 };
 template <class K> constexpr entry entry_of() {
   entry e;
@@ -34,7 +35,7 @@ template <class K> constexpr entry entry_of() {
                 })
     e.tile = &K::tile;
   if constexpr (requires(const view& w) { K::pack(w, nullptr, nullptr); }) e.pack = &K::pack;
-  if constexpr (requires(const view& w) { K::pack_transposed(w, nullptr, nullptr); }) e.pack_transposed = &K::pack_transposed;
+  if constexpr (requires(const view& w) { K::pack_transposed(w, nullptr, nullptr, 0); }) e.pack_transposed = &K::pack_transposed;
   return e;
 }
 /// The code of a target's kernels, indexed as kernel_table<T>. It is never inlined, so that translation units use the one copy that the build compiled
