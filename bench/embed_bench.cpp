@@ -1,7 +1,7 @@
-/// bench_embed MODEL [--threads N] [--weights FORMAT] [--a8] [--tokens N] [--ask]: a sentence embedding model on the backend of this build. Milliseconds
+/// bench_embed MODEL [--threads N] [--weights FORMAT] [--a8] [--any-order] [--tokens N] [--ask]: a sentence embedding model on the backend of this build. Milliseconds
 /// from nothing to the vector of one sentence; sentences per second by the clock and by the processor time of all threads, for batches of
 /// sentences of equal lengths with random ids; and where the time of a run goes; --tokens N: in runs of at most N tokens, not of the whole
-/// batch. With --ask instead: for each line `SENTENCES TOKENS SECONDS` that it reads, one with the two rates, so that a script can measure by turns.
+/// batch. --any-order: plans are not batch invariant. With --ask instead: for each line `SENTENCES TOKENS SECONDS` that it reads, one with the two rates, so that a script can measure by turns.
 #include <isotope/generate/embedder.hpp>
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
@@ -73,7 +73,8 @@ int ask(const iso::device<iso::selected>& on, const std::string& model, const is
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) return std::fprintf(stderr, "usage: bench_embed MODEL [--threads N] [--weights FORMAT] [--a8] [--tokens N] [--ask]\n"), 2;
+  if (argc < 2)
+    return std::fprintf(stderr, "usage: bench_embed MODEL [--threads N] [--weights FORMAT] [--a8] [--any-order] [--tokens N] [--ask]\n"), 2;
   iso::device_options threads;
   iso::embedder_options o;
   bool asks = false;
@@ -81,6 +82,7 @@ int main(int argc, char** argv) {
     const std::string_view word = argv[i];
     if (word == "--ask") asks = true;
     else if (word == "--a8") o.a8 = true;
+    else if (word == "--any-order") o.batch_invariant = false;
     else if (word == "--threads" && i + 1 < argc) threads.threads = std::atoi(argv[++i]);
     else if (word == "--tokens" && i + 1 < argc) o.tokens = std::atoi(argv[++i]);
     else if (word == "--weights" && i + 1 < argc) o.stored = iso::weights::named(argv[++i]);
