@@ -31,7 +31,7 @@ inline result<void> same_parameters(const plan_view& a, const plan_view& b, std:
   if (same)
     return fail(errc::model_mismatch,
                 "the plan '" + std::string(label) + "' reads packed copies of weights that the first plan does not have", "session",
-                "plan all with the same `pack`");
+                "plan all with the same `pack` and `batch_invariant`");
   return fail(errc::model_mismatch, "the plan '" + std::string(label) + "' has other parameters than the first plan", "session",
               "plan all from one model, with one group of training_options");
 }
