@@ -334,7 +334,7 @@ template <VariantTimer T> class tuner {
       first.least = first.usual = first.most = rounds_behind;
       first.much = [](int round, double least) { return round < 3 ? unlimited : least < 1e-4 ? 1.25 : 1.1; };
       const auto least = by_turns(timer_, all, several, first);
-      if (!least) return least;
+      if (!least) return least.error();
       const auto left = std::count_if(all.begin(), all.end(), [](const auto& v) { return v.seconds > 0; });
       if (left == 1) return tie_behind;
       if (*least < most_alone) return time_alone(all, c, several);

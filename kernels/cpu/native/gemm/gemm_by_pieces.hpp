@@ -92,8 +92,7 @@ template <class Unit> class gemm_by_pieces {
     const std::int64_t row_pieces = planes * terms * tiles_, most_parts = larger_of(1, room_ / (whole(M, high) * row_pieces));
     std::int64_t down = even_part(M, cell_pieces / row_pieces, high), across = pieces_.count();
     while (divide_up(M, down) * divide_up(pieces_.count(), across) < wanted) {
-      if (down > 4 * high) down = whole(divide_up(down, 2), high);
-      else if (across > 2 && 2 * divide_up(pieces_.count(), across) <= most_parts) across = divide_up(across, 2);
+      if (down <= 4 * high && across > 2 && 2 * divide_up(pieces_.count(), across) <= most_parts) across = divide_up(across, 2);
       else if (down > high) down = whole(divide_up(down, 2), high);
       else break;
     }
