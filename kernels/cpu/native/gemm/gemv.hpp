@@ -3,6 +3,7 @@
 ///
 /// Bound by the bytes of B. Where columns of B are contiguous, the kernel takes their dot products with the rows of A, a vector of columns at a time.
 /// Where rows of B are contiguous, it sums them in registers, each scaled by an element of A.
+#include <isotope/backend/cpu/vendor.hpp>
 #include <isotope/kernels/cpu/gemm/epilogue.hpp>
 #include <isotope/kernels/cpu/native/gemm/pack.hpp>
 
@@ -17,11 +18,11 @@ class gemv {
     return s.M <= most_rows && s.N >= lanes && s.K <= longest && (s.b_k == 1 || s.b_col == 1);
   }
 
-  /// The columns of a task that reads about `task_bytes` of B, whose elements have so many bytes. Rows of B are read in runs of at least 1 KB, columns `streams`
+  /// The columns of a task that reads about `task_bytes` of B, whose elements have so many bytes. Rows of B are read in runs of at least 1 KB, columns `runs`
   /// vectors of them at a time.
   static constexpr std::int64_t columns(const portable::matmul_shape& s, std::int64_t bytes, std::int64_t task_bytes) {
-    const std::int64_t least = s.b_k == 1 ? streams * lanes : 256, wanted = task_bytes / (bytes * larger_of(s.K, 1));
-    return smaller(tile_cols, larger_of(least, wanted / lanes * lanes));
+    const std::int64_t least = s.b_k == 1 ? runs * lanes : 256, unit = s.b_k == 1 ? least : lanes;
+    return smaller(tile_cols, larger_of(least, task_bytes / (bytes * larger_of(s.K, 1)) / unit * unit));
   }
 
   /// @param rows  most_rows K floats
@@ -55,7 +56,7 @@ class gemv {
 
  private:
   static constexpr std::int64_t tile_cols = 512;
-  static constexpr int streams = 4;  // runs of columns that are read at once
+  static constexpr int runs = 4;  // of columns that are read at once
   // Length of a part of K. Each element's sum is made of `lanes` sums of at most `depth / 2` terms, added as a tree, plus one sum for each further
   // part.
   static constexpr std::int64_t part_of_k = lanes * blocking::depth / 2;
@@ -65,6 +66,12 @@ class gemv {
   const portable::gemm_epilogue& epilogue_;
   float* rows_;
 
+  /// Whether contiguous columns are read one after the other, as one run of bytes: AMD's processors with AVX-512 then reach 28 to 32 GB/s, with four runs 24 in
+  /// bf16 and f16 and 28 in f32 (Zen 4, one thread). On other processors four long runs reach the bandwidth of memory, while one, or a short one of each column,
+  /// does not (bench/INFERENCE.md). Several rows stay in L1 if they are short; multiplying them by 16-bit numbers takes longer than reading those.
+  template <class T> bool in_one_run() const {
+    return lanes == 16 && !made_by_intel() && (s_.M == 1 || (sizeof(T) == 4 && s_.M * s_.K <= 3072));
+  }
   const float* take_rows(std::int64_t batch) const {
     portable::with_type(l_.in[0], [&](const auto* x) {
       x += s_.offset_a(batch);
@@ -80,7 +87,9 @@ class gemv {
     const std::int64_t ld = n1 - n0;
     if (s_.b_k == 1 && s_.b_col != 1) {
       std::int64_t n = n0;
-      for (; n + streams * lanes <= n1; n += streams * lanes) dot_streams<Rows>(a, a_row, b + n * s_.b_col, tile + n - n0, ld);
+      if (in_one_run<T>())
+        for (; n + lanes <= n1; n += lanes) dot_runs<Rows, 1>(a, a_row, b + n * s_.b_col, tile + n - n0, ld);
+      for (; n + runs * lanes <= n1; n += runs * lanes) dot_runs<Rows, runs>(a, a_row, b + n * s_.b_col, tile + n - n0, ld);
       for (; n < n1; n += lanes) {
         const std::int64_t some = smaller(lanes, n1 - n);
         vector sum[Rows] = {};
@@ -162,31 +171,30 @@ class gemv {
     for (int r = 0; r < Rows; ++r) sum[r] += totals(all[r]);
   }
 
-  /// c[r, j] = a[r, 0:K] b[j, 0:K] for j < streams lanes, with the sums of dot_columns. Each of `streams` runs of adjacent columns is read from its first to
-  /// its last byte: several long runs reach the bandwidth of memory, while one run, or a short one of each column, does not (bench/INFERENCE.md).
-  template <int Rows, class T>
-  ISOTOPE_NOINLINE ISOTOPE_CONTRACT void dot_streams(const float* a, std::int64_t lda, const T* b, float* c, std::int64_t ldc) const {
+  /// c[r, j] = a[r, 0:K] b[j, 0:K] for j < Runs lanes, with the sums of dot_columns. Each of the runs of adjacent columns is read from its first to its last byte.
+  template <int Rows, int Runs, class T>
+  ISOTOPE_NOINLINE ISOTOPE_CONTRACT void dot_runs(const float* a, std::int64_t lda, const T* b, float* c, std::int64_t ldc) const {
     ISOTOPE_CONTRACT_HERE
     constexpr std::int64_t parts =
         larger_of(1, 12288 / part_of_k);  // whose sums wait for their totals: columns so long are read in one run
-    vector all[parts][Rows][streams][lanes];
-    vector sum[Rows][streams] = {};
+    vector all[parts][Rows][Runs][lanes];
+    vector sum[Rows][Runs] = {};
     for (std::int64_t first = 0; first < s_.K; first += parts * part_of_k) {
       const std::int64_t count = smaller(parts, divide_up(s_.K - first, part_of_k));
       for (int j = 0; j < int(lanes); ++j)
         for (std::int64_t p = 0; p < count; ++p) {
           const std::int64_t k = first + p * part_of_k;
-          const T* column[streams];
+          const T* column[Runs];
 #pragma GCC unroll 8
-          for (int i = 0; i < streams; ++i) column[i] = b + (i * lanes + j) * s_.b_col + k;
-          vector s[Rows][streams] = {};
+          for (int i = 0; i < Runs; ++i) column[i] = b + (i * lanes + j) * s_.b_col + k;
+          vector s[Rows][Runs] = {};
           dot(a + k, lda, column, smaller(part_of_k, s_.K - k), s);
           for (int r = 0; r < Rows; ++r)
-            for (int i = 0; i < streams; ++i) all[p][r][i][j] = s[r][i];
+            for (int i = 0; i < Runs; ++i) all[p][r][i][j] = s[r][i];
         }
       for (std::int64_t p = 0; p < count; ++p)
         for (int r = 0; r < Rows; ++r)
-          for (int i = 0; i < streams; ++i) sum[r][i] += totals(all[p][r][i]);
+          for (int i = 0; i < Runs; ++i) sum[r][i] += totals(all[p][r][i]);
     }
     for (int r = 0; r < Rows; ++r) __builtin_memcpy(c + r * ldc, sum[r], sizeof sum[r]);
   }
