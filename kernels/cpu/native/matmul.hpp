@@ -5,6 +5,7 @@
 /// packed for all threads and which one is streamed. A fused body works on a finished cell while it is in L2.
 #include <isotope/backend/cpu/pair_rate.hpp>
 #include <isotope/kernels/cpu/native/body/programs.hpp>
+#include <isotope/kernels/cpu/native/gemm/a8_dot_panel.hpp>
 #include <isotope/kernels/cpu/native/gemm/a8_panel.hpp>
 #include <isotope/kernels/cpu/native/gemm/a8_tile_gemm.hpp>
 #include <isotope/kernels/cpu/native/gemm/block_gemv.hpp>
@@ -147,8 +148,9 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
     if (l.pool != nullptr) p.threads = smaller(l.pool->size(), portable::max_workers), p.rates = l.pool->rates;
     return *choose_kernel(product_variants<Operands>, p, l.choices).variant;
   }
-  static constexpr const portable::a8_panels& rounded_panels() {
-    if constexpr (config::has_byte_products) return a8_panels;
+  static const portable::a8_panels& rounded_panels() {
+    if constexpr (byte_dots) return made_by_intel() ? a8_dot_panels<4> : a8_dot_panels<1>;  // one run of bytes, as in gemv
+    else if constexpr (config::has_byte_products) return a8_panels;
     else return portable::plain_a8_panels;
   }
 

@@ -28,8 +28,10 @@ struct a8_natural_block {
 class a8_round {
  public:
   /// Rounds `blocks` blocks, which are contiguous.
-  template <dtype Type> ISOTOPE_NOINLINE static void row(const float* x, std::int64_t blocks, portable::a8_block* to) {
-    for (std::int64_t b = 0; b < blocks; ++b) block<Type>(x + b * quantized::block, to[b]);
+  /// @tparam Order  as a8_order
+  template <dtype Type, class Order = a8_order>
+  ISOTOPE_NOINLINE static void row(const float* x, std::int64_t blocks, portable::a8_block* to) {
+    for (std::int64_t b = 0; b < blocks; ++b) block<Type, Order>(x + b * quantized::block, to[b]);
   }
   ISOTOPE_INLINE static a8_natural_block natural(const float* x) {
     vector v[vectors], most{}, poison{};
@@ -64,11 +66,11 @@ class a8_round {
   using some_bytes __attribute__((vector_size(lanes))) = std::int8_t;
   using bytes __attribute__((vector_size(32))) = std::int8_t;
 
-  template <dtype Type> ISOTOPE_INLINE static void block(const float* x, portable::a8_block& to) {
+  template <dtype Type, class Order> ISOTOPE_INLINE static void block(const float* x, portable::a8_block& to) {
     const a8_natural_block r = natural(x);
     to.scale = r.scale;
-    to.offset = -r.sum * a8_order::excess(Type);
-    put<Type>(r.code, to.code, std::make_integer_sequence<int, quantized::block>{});
+    to.offset = -r.sum * Order::excess(Type);
+    put<Type, Order>(r.code, to.code, std::make_integer_sequence<int, quantized::block>{});
   }
   static constexpr auto plus = [](const auto& a, const auto& b) ISOTOPE_INLINE_LAMBDA { return a + b; };
   /// All lanes combined by f.
@@ -81,11 +83,11 @@ class a8_round {
     }(std::make_integer_sequence<int, int(lanes)>{});
     return v[0];
   }
-  template <dtype Type, int... K>
+  template <dtype Type, class Order, int... K>
   ISOTOPE_INLINE static void put(const std::int8_t* from, std::int8_t* to, std::integer_sequence<int, K...>) {
     bytes x;
     __builtin_memcpy(&x, from, sizeof x);
-    const bytes y = __builtin_shufflevector(x, x, a8_order::element(Type, K)...);
+    const bytes y = __builtin_shufflevector(x, x, Order::element(Type, K)...);
     __builtin_memcpy(to, &y, sizeof y);
   }
 };
