@@ -11,6 +11,7 @@
 #include <limits>
 #include <utility>
 
+#include <isotope/backend/cpu/vendor.hpp>
 #include <isotope/kernels/cpu/native/attention/prompt.hpp>
 #include <isotope/kernels/cpu/native/body/programs.hpp>
 #include <isotope/kernels/cpu/native/gemm/pack.hpp>
@@ -111,6 +112,7 @@ class attention_cached {
     const view& x;
     std::int64_t at, D, end;  // of the rows that are read
     float* room;              // few rows
+    bool comes;               // rows are fetched elsewhere
     /// Fetches rows t to t + count - 1 into L2; `more` elements further on.
     template <class T> ISOTOPE_INLINE void fetch(std::int64_t t, int count, std::int64_t more = 0) const {
       const T* next = x.as<const T>() + at + more + t * x.strides[2];
@@ -118,10 +120,10 @@ class attention_cached {
         for (std::int64_t d = 0; d < D; d += 64 / std::int64_t(sizeof(T))) __builtin_prefetch(next + d, 0, 2);
     }
     /// Rows t to t + count - 1 as they lie, or widened where they are not of type T. Rows of bf16 are fetched before they are read, in 0.6 to 0.8 of the time on a
-    /// Xeon; for those of f32, of twice the bytes, fetching gains nothing.
+    /// Xeon; for those of f32, of twice the bytes, fetching gains nothing. Fetching twice takes 1.3 times as long on Zen 4.
     template <class T> ISOTOPE_INLINE void read(std::int64_t t, int count, const T* (&row)[few]) const {
       if constexpr (!std::is_same_v<T, float>)
-        if (const std::int64_t ahead = smaller(t + in_advance, end - few); ahead > t) {
+        if (const std::int64_t ahead = smaller(t + in_advance, end - few); ahead > t && !comes) {
           const T* next = x.as<const T>() + at + ahead * x.strides[2];
           for (int k = 0; k < few; ++k, next += x.strides[2])
             for (std::int64_t d = 0; d < D; d += 64 / std::int64_t(sizeof(T))) __builtin_prefetch(next + d, 0, 3);
@@ -144,7 +146,13 @@ class attention_cached {
                       std::int64_t h, std::int64_t slot, std::int64_t position, float* own) {
     const std::int64_t D = size.D, g = h / (c.heads / size.G), S = floats(size.T), W = floats(D);
     float *const p = own, *const y = p + Count * S, *const q = y + Count * W, *const room = q + Count * W;
-    const auto rows_of = [&](const view& x) { return cache_rows{x, slot * x.strides[0] + g * x.strides[1], D, position + Count, room}; };
+    // Values come while keys are multiplied, and the next head's keys while values are added up.
+    const bool fetches = Count == 1 && size_of(l.in[1].type) == sizeof(T) && size_of(l.in[2].type) == sizeof(T) &&
+                         (l.pool == nullptr || l.pool->size() == 1) && (position + 1) * D * std::int64_t(sizeof(T)) <= most_fetched;
+    const bool fetches_keys = fetches && h + 1 < c.heads && (h + 1) % (c.heads / size.G) == 0, comes = fetches && !made_by_intel();
+    const auto rows_of = [&](const view& x) {
+      return cache_rows{x, slot * x.strides[0] + g * x.strides[1], D, position + Count, room, comes};
+    };
     const cache_rows keys = rows_of(l.in[1]), values = rows_of(l.in[2]);
     std::int64_t first[Count], end[Count];  // keys of each query; all see those from first[Count - 1] to end[0]
     for (int i = 0; i < Count; ++i) {
@@ -152,10 +160,6 @@ class attention_cached {
       portable::widen_run(l.in[0].data, l.in[0].type, (n + i) * l.in[0].strides[0] + h * D, 1, q + i * W, D);
     }
     const std::int64_t from = first[Count - 1], to = end[0];
-    // Values come while keys are multiplied, and the next head's keys while values are added up.
-    const bool fetches = Count == 1 && size_of(l.in[1].type) == sizeof(T) && size_of(l.in[2].type) == sizeof(T) &&
-                         (l.pool == nullptr || l.pool->size() == 1) && (position + 1) * D * std::int64_t(sizeof(T)) <= most_fetched;
-    const bool fetches_keys = fetches && h + 1 < c.heads && (h + 1) % (c.heads / size.G) == 0;
     const auto score = [&](std::int64_t t, int count) ISOTOPE_INLINE_LAMBDA {
       const T* row[few];
       if (fetches) values.template fetch<T>(t, count);
