@@ -107,6 +107,12 @@ class attention_cached {
 
   static constexpr std::int64_t floats(std::int64_t n) { return divide_up(n, parts) * parts; }
 
+  /// Rows that follow one another, `stride` elements apart.
+  template <class T> struct row_run {
+    const T* at;
+    std::int64_t stride;
+    ISOTOPE_INLINE const T* operator[](int k) const { return at + k * stride; }
+  };
   /// Rows of a cache, of one head of one slot.
   struct cache_rows {
     const view& x;
@@ -121,22 +127,20 @@ class attention_cached {
     }
     /// Rows t to t + count - 1 as they lie, or widened where they are not of type T. Rows of bf16 are fetched before they are read, in 0.6 to 0.8 of the time on a
     /// Xeon; for those of f32, of twice the bytes, fetching gains nothing. Fetching twice takes 1.3 times as long on Zen 4.
-    template <class T> ISOTOPE_INLINE void read(std::int64_t t, int count, const T* (&row)[few]) const {
+    template <class T> ISOTOPE_INLINE row_run<T> read(std::int64_t t, int count) const {
       if constexpr (!std::is_same_v<T, float>)
         if (const std::int64_t ahead = smaller(t + in_advance, end - few); ahead > t && !comes) {
           const T* next = x.as<const T>() + at + ahead * x.strides[2];
           for (int k = 0; k < few; ++k, next += x.strides[2])
             for (std::int64_t d = 0; d < D; d += 64 / std::int64_t(sizeof(T))) __builtin_prefetch(next + d, 0, 3);
         }
-      for (int k = 0; k < count; ++k) {
-        const std::int64_t from = at + (t + k) * x.strides[2];
-        if constexpr (std::is_same_v<T, float>) {
-          row[k] = x.type == dtype::f32 ? x.as<const float>() + from : room + k * floats(D);
-          if (x.type != dtype::f32) portable::widen_run(x.data, x.type, from, 1, room + k * floats(D), D);
-        } else {
-          row[k] = x.as<const T>() + from;
+      const std::int64_t from = at + t * x.strides[2];
+      if constexpr (std::is_same_v<T, float>)
+        if (x.type != dtype::f32) {
+          for (int k = 0; k < count; ++k) portable::widen_run(x.data, x.type, from + k * x.strides[2], 1, room + k * floats(D), D);
+          return {room, floats(D)};
         }
-      }
+      return {x.as<const T>() + from, x.strides[2]};
     }
   };
 
@@ -161,16 +165,14 @@ class attention_cached {
     }
     const std::int64_t from = first[Count - 1], to = end[0];
     const auto score = [&](std::int64_t t, int count) ISOTOPE_INLINE_LAMBDA {
-      const T* row[few];
       if (fetches) values.template fetch<T>(t, count);
-      keys.read(t, count, row);
+      const row_run<T> row = keys.template read<T>(t, count);
       for (int i = 0; i < Count; ++i)
         if (t >= first[i] && t < end[i]) scores(q + i * W, row, count, D, float(c.scale), p + i * S + t - first[i]);
     };
     const auto add = [&](std::int64_t t, int count) ISOTOPE_INLINE_LAMBDA {
-      const T* row[few];
       if (fetches_keys) keys.template fetch<T>(t, count, l.in[1].strides[1]);
-      values.read(t, count, row);
+      const row_run<T> row = values.template read<T>(t, count);
       if (t >= from && t < to) {
         const float* w[Count];
         for (int i = 0; i < Count; ++i) w[i] = p + i * S + t - first[i];
@@ -186,7 +188,8 @@ class attention_cached {
     const auto each_key = [&](const auto& run) ISOTOPE_INLINE_LAMBDA {
       std::int64_t t = first[0];
       for (; t < from; ++t) run(t, 1);
-      for (; t < to; t += few) run(t, int(smaller(few, to - t)));
+      for (; t + few <= to; t += few) run(t, few);
+      if (t < to) run(t, int(to - t));
       for (t = to; t < end[Count - 1]; ++t) run(t, 1);
     };
     each_key(score);
@@ -203,7 +206,7 @@ class attention_cached {
 
   /// p[k] = scale q row[k], k < count.
   template <class T>
-  ISOTOPE_INLINE static void scores(const float* q, const T* const* row, int count, std::int64_t D, float scale, float* p) {
+  ISOTOPE_INLINE static void scores(const float* q, const row_run<T>& row, int count, std::int64_t D, float scale, float* p) {
     constexpr int vectors = int(parts / lanes);
     for (int k = 0; k < count; k += 4) {
       const int last = count - 1;  // sums of a row that is repeated are not used
@@ -261,7 +264,7 @@ class attention_cached {
 
   /// y[i W + d] += w[i][k] row[k][d], k ascending.
   template <int Count, class T>
-  ISOTOPE_INLINE static void add_rows(const float* const (&w)[Count], const T* const* row, int count, float* y, std::int64_t W,
+  ISOTOPE_INLINE static void add_rows(const float* const (&w)[Count], const row_run<T>& row, int count, float* y, std::int64_t W,
                                       std::int64_t D) {
     const auto chunk = [&]<int Vectors>(std::int64_t d, std::int64_t left, std::integral_constant<int, Vectors>) ISOTOPE_INLINE_LAMBDA {
       vector s[Count][Vectors];
