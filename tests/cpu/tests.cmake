@@ -34,11 +34,13 @@ set(needs ${products})
 if(macros MATCHES "__AVX512F__")  # with 32 vector registers, kernels of rows take groups of four
   string(APPEND needs ",fours")
 endif()
-if(macros MATCHES "__AVX512VNNI__")  # products of many rows of a8 have kernels of their own
+if(macros MATCHES "__AVX512VNNI__")  # products of a8 have kernels of their own
   string(APPEND needs ",bytes")
   if(NOT macros MATCHES "__AMX_INT8__")
     string(APPEND needs ",dots")
   endif()
+else()
+  string(APPEND needs ",halves")
 endif()
 isotope_mutated_tree(cpu ${CMAKE_CURRENT_LIST_DIR}/mutants.json)
 isotope_mutated_kernels(cpu ${mutants_tree} f32 bf16)
