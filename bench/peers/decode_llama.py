@@ -1,8 +1,10 @@
 """Decodes one sequence of a GPT-2 124M here and in llama.cpp, by turns, and reads a prompt.
 
     decode_llama.py BENCH_DECODE LLAMA_BENCH FOLDER [--rounds 3] [--threads 1] [--formats f32 bf16 q8_0 q4_0] [--cached 64 512] [--prompt 512] [--clock]
+                    [--bf16 BENCH_DECODE]
 
-BENCH_DECODE is bench_decode of a build for cpu in f32, LLAMA_BENCH llama.cpp's llama-bench, built natively, FOLDER that of gpt2_gguf.py. For each
+BENCH_DECODE is bench_decode of a build for cpu in f32, with --bf16 also that of a build in bf16 (`program`), whose activations and caches are in bf16,
+too. LLAMA_BENCH is llama.cpp's llama-bench, built natively, FOLDER that of gpt2_gguf.py. For each
 format of weights and each number of cached tokens, each program runs ROUNDS times with THREADS threads, one after the other: milliseconds of a
 token by the clock and by processor time, the medians of the rounds. llama-bench reports only the clock: its processor time is that of a process
 that decodes 40 tokens less that of one that decodes 8; --clock leaves it out. Before its first token each reads the cached ones. Then the same for a
@@ -25,6 +27,7 @@ for name, default in (("rounds", 3), ("threads", 1), ("prompt", 512)):
 parser.add_argument("--formats", nargs="*", default=["f32", "bf16", "q8_0", "q4_0"])
 parser.add_argument("--cached", type=int, nargs="*", default=[64, 512])
 parser.add_argument("--clock", action="store_true")
+parser.add_argument("--bf16")
 args = parser.parse_args()
 
 
@@ -39,9 +42,11 @@ def ran(command):
 class Ours:
     """bench_decode --ask in a process of its own, which makes its weights at its start, beside others."""
 
-    def __init__(self, kind, flags, *more):
-        weights = [] if kind == "f32" else ["--weights", kind]
-        self.process = subprocess.Popen([args.bench, "gpt2-124m", "1", "0", *more, "--threads", str(args.threads), "--ask", *weights, *flags],
+    def __init__(self, kind, name, flags, *more):
+        program = name == "program"
+        weights = [] if kind == "f32" or program else ["--weights", kind]
+        self.process = subprocess.Popen([args.bf16 if program else args.bench, "gpt2-124m", "1", "0", *more, "--threads", str(args.threads), "--ask",
+                                         *weights, *flags],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, cached, runs):
@@ -84,9 +89,10 @@ def row(what, kind, runs):
 
 
 print("weights, cached, threads: ms a token, or a prompt, by the clock (by processor time)", flush=True)
-arithmetic = {kind: OURS if kind.startswith("q") else {"exact": []} for kind in args.formats}
-decoders = {(kind, name): Ours(kind, flags) for kind in args.formats for name, flags in arithmetic[kind].items()}
-readers = {(kind, name): Ours(kind, flags, "--prompt", str(args.prompt))
+arithmetic = {kind: OURS if kind.startswith("q") else {"exact": []} | ({"program": []} if kind == "bf16" and args.bf16 else {})
+              for kind in args.formats}
+decoders = {(kind, name): Ours(kind, name, flags) for kind in args.formats for name, flags in arithmetic[kind].items()}
+readers = {(kind, name): Ours(kind, name, flags, "--prompt", str(args.prompt))
            for kind in args.formats for name, flags in arithmetic[kind].items() if args.prompt}
 for act in (lambda p: p.ask(0, 1), lambda p: p.answer()):  # all make their weights at once, before any is measured
     for program in [*decoders.values(), *readers.values()]:
