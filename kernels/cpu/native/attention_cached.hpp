@@ -113,18 +113,24 @@ class attention_cached {
     std::int64_t stride;
     ISOTOPE_INLINE const T* operator[](int k) const { return at + k * stride; }
   };
+  /// Rows that are fetched into L2 while others are read: line by line, as a core that has asked for more lines than it waits for would stall.
+  template <class T> struct coming_rows {
+    row_run<T> rows;
+    ISOTOPE_INLINE coming_rows from(std::int64_t t) const { return {{rows.at + t * rows.stride, rows.stride}}; }
+    ISOTOPE_INLINE void fetch(int k, std::int64_t d) const {
+      if (d % (64 / std::int64_t(sizeof(T))) == 0) __builtin_prefetch(rows[k] + d, 0, 2);
+    }
+  };
+  struct no_rows {
+    ISOTOPE_INLINE no_rows from(std::int64_t) const { return {}; }
+    ISOTOPE_INLINE void fetch(int, std::int64_t) const {}
+  };
   /// Rows of a cache, of one head of one slot.
   struct cache_rows {
     const view& x;
     std::int64_t at, D, end;  // of the rows that are read
     float* room;              // few rows
     bool comes;               // rows are fetched elsewhere
-    /// Fetches rows t to t + count - 1 into L2; `more` elements further on.
-    template <class T> ISOTOPE_INLINE void fetch(std::int64_t t, int count, std::int64_t more = 0) const {
-      const T* next = x.as<const T>() + at + more + t * x.strides[2];
-      for (int k = 0; k < count; ++k, next += x.strides[2])
-        for (std::int64_t d = 0; d < D; d += 64 / std::int64_t(sizeof(T))) __builtin_prefetch(next + d, 0, 2);
-    }
     /// Rows t to t + count - 1 as they lie, or widened where they are not of type T. Rows of bf16 are fetched before they are read, in 0.6 to 0.8 of the time on a
     /// Xeon; for those of f32, of twice the bytes, fetching gains nothing. Fetching twice takes 1.3 times as long on Zen 4.
     template <class T> ISOTOPE_INLINE row_run<T> read(std::int64_t t, int count) const {
@@ -164,39 +170,42 @@ class attention_cached {
       portable::widen_run(l.in[0].data, l.in[0].type, (n + i) * l.in[0].strides[0] + h * D, 1, q + i * W, D);
     }
     const std::int64_t from = first[Count - 1], to = end[0];
-    const auto score = [&](std::int64_t t, int count) ISOTOPE_INLINE_LAMBDA {
-      if (fetches) values.template fetch<T>(t, count);
+    const auto score = [&](std::int64_t t, int count, const auto& coming) ISOTOPE_INLINE_LAMBDA {
       const row_run<T> row = keys.template read<T>(t, count);
       for (int i = 0; i < Count; ++i)
-        if (t >= first[i] && t < end[i]) scores(q + i * W, row, count, D, float(c.scale), p + i * S + t - first[i]);
+        if (t >= first[i] && t < end[i]) scores(q + i * W, row, count, D, float(c.scale), p + i * S + t - first[i], coming.from(t));
     };
-    const auto add = [&](std::int64_t t, int count) ISOTOPE_INLINE_LAMBDA {
-      if (fetches_keys) keys.template fetch<T>(t, count, l.in[1].strides[1]);
+    const auto add = [&](std::int64_t t, int count, const auto& coming) ISOTOPE_INLINE_LAMBDA {
       const row_run<T> row = values.template read<T>(t, count);
       if (t >= from && t < to) {
         const float* w[Count];
         for (int i = 0; i < Count; ++i) w[i] = p + i * S + t - first[i];
-        add_rows<Count>(w, row, count, y, W, D);
+        add_rows<Count>(w, row, count, y, W, D, coming.from(t));
         return;
       }
       for (int i = 0; i < Count; ++i)
         if (t >= first[i] && t < end[i]) {
           const float* const w[1] = {p + i * S + t - first[i]};
-          add_rows<1>(w, row, count, y + i * W, W, D);
+          add_rows<1>(w, row, count, y + i * W, W, D, coming.from(t));
         }
     };
-    const auto each_key = [&](const auto& run) ISOTOPE_INLINE_LAMBDA {
+    const auto each_key = [&](const auto& run, const auto& coming) ISOTOPE_INLINE_LAMBDA {
       std::int64_t t = first[0];
-      for (; t < from; ++t) run(t, 1);
-      for (; t + few <= to; t += few) run(t, few);
-      if (t < to) run(t, int(to - t));
-      for (t = to; t < end[Count - 1]; ++t) run(t, 1);
+      for (; t < from; ++t) run(t, 1, coming);
+      for (; t + few <= to; t += few) run(t, few, coming);
+      if (t < to) run(t, int(to - t), coming);
+      for (t = to; t < end[Count - 1]; ++t) run(t, 1, coming);
     };
-    each_key(score);
+    const auto while_coming = [&](const auto& run, bool come, const cache_rows& rows, std::int64_t more) ISOTOPE_INLINE_LAMBDA {
+      if constexpr (Count == 1)
+        if (come) return each_key(run, coming_rows<T>{{rows.x.template as<const T>() + rows.at + more, rows.x.strides[2]}});
+      each_key(run, no_rows{});
+    };
+    while_coming(score, fetches, values, 0);
     float total[Count];
     for (int i = 0; i < Count; ++i) total[i] = weigh(p + i * S, end[i] - first[i]);
     std::memset(y, 0, std::size_t(Count * W) * 4);
-    each_key(add);
+    while_coming(add, fetches_keys, keys, l.in[1].strides[1]);
     for (int i = 0; i < Count; ++i) {
       const float factor = total[i] == 0 ? 0.0f : 1.0f / total[i];
       for (std::int64_t d = 0; d < D; ++d) y[i * W + d] *= factor;
@@ -205,8 +214,9 @@ class attention_cached {
   }
 
   /// p[k] = scale q row[k], k < count.
-  template <class T>
-  ISOTOPE_INLINE static void scores(const float* q, const row_run<T>& row, int count, std::int64_t D, float scale, float* p) {
+  template <class T, class Coming>
+  ISOTOPE_INLINE static void scores(const float* q, const row_run<T>& row, int count, std::int64_t D, float scale, float* p,
+                                    const Coming& coming) {
     constexpr int vectors = int(parts / lanes);
     for (int k = 0; k < count; k += 4) {
       const int last = count - 1;  // sums of a row that is repeated are not used
@@ -218,7 +228,10 @@ class attention_cached {
         for (int v = 0; v < vectors; ++v) {
           const vector a = load_vector(q + d + v * lanes);
 #pragma GCC unroll 4
-          for (int j = 0; j < 4; ++j) s[j][v] = isa::fma_lanes(a, load_vector(x[j] + d + v * lanes), s[j][v]);
+          for (int j = 0; j < 4; ++j) {
+            coming.fetch(k + j, d + v * lanes);
+            s[j][v] = isa::fma_lanes(a, load_vector(x[j] + d + v * lanes), s[j][v]);
+          }
         }
       for (int v = 0; d + v * lanes < D; ++v) {
         const std::int64_t at = d + v * lanes, left = smaller(lanes, D - at);
@@ -263,9 +276,9 @@ class attention_cached {
   }
 
   /// y[i W + d] += w[i][k] row[k][d], k ascending.
-  template <int Count, class T>
+  template <int Count, class T, class Coming>
   ISOTOPE_INLINE static void add_rows(const float* const (&w)[Count], const row_run<T>& row, int count, float* y, std::int64_t W,
-                                      std::int64_t D) {
+                                      std::int64_t D, const Coming& coming) {
     const auto chunk = [&]<int Vectors>(std::int64_t d, std::int64_t left, std::integral_constant<int, Vectors>) ISOTOPE_INLINE_LAMBDA {
       vector s[Count][Vectors];
 #pragma GCC unroll 4
@@ -275,8 +288,10 @@ class attention_cached {
       for (int k = 0; k < count; ++k) {
         vector x[Vectors];
 #pragma GCC unroll 4
-        for (int v = 0; v < Vectors; ++v)
+        for (int v = 0; v < Vectors; ++v) {
+          coming.fetch(k, d + v * lanes);
           x[v] = left >= Vectors * lanes ? load_vector(row[k] + d + v * lanes) : load_some(row[k] + d, left);
+        }
 #pragma GCC unroll 4
         for (int i = 0; i < Count; ++i) {
           const vector f = w[i][k] - vector{};
