@@ -235,6 +235,35 @@ TEST_F(unit_product, scales_of_weights_at_the_edge_keep_the_bits) {
   scales_at_the_edge_keep_the_bits<kernel_of<op::matmul, precision::f32, kernels::native>>();
 }
 TEST_F(unit_product, rounded_products_keep_the_bits) { rounded_products_have_the_bits_of_the_portable_kernel<rounded>(); }
+/// Products of a few rows by functions for panels: by vectors of 32 bytes, or of 64, of so many panels at once.
+template <int Streams> struct few_rows {
+  static std::int64_t scratch(const step_shapes& s) { return rounded::scratch(s); }
+  static void run(const cpu::launch& l) {
+    const cpu::portable::matmul_shape s(l);
+    const cpu::portable::gemm_epilogue finish(l, s);
+    if constexpr (Streams == 0 && config::has_byte_products) cpu::portable::a8_gemm(l, s, finish, cpu::native::a8_panels).run();
+    else if constexpr (rounded::byte_dots) cpu::portable::a8_gemm(l, s, finish, cpu::native::a8_dot_panels<larger_of(1, Streams)>).run();
+    else cpu::portable::a8_gemm(l, s, finish, cpu::portable::plain_a8_panels).run();
+  }
+
+ private:
+  static constexpr int larger_of(int a, int b) { return a > b ? a : b; }
+};
+template <class Kernel> void few_rows_have_the_bits_of_the_portable_kernel() {
+  for (auto [M, N, K] : {std::array{1, 16, 32}, {1, 150, 96}, {1, 37, 2144}, {2, 5, 64}, {3, 37, 2144}}) {
+    const array x = array::random({M, K}, dtype::f32, 1);
+    EXPECT_EQ("", other_bits<Kernel>(x.v, N)) << M << ' ' << N << ' ' << K;
+  }
+  array x = array::random({3, 96}, dtype::f32, 3);
+  for (int j = 0; j < 32; ++j) x.set(96 + j, 0), x.set(2 * 96 + 32 + j, 0x1p127 * (j % 3 - 1));
+  x.set(40, INFINITY);
+  EXPECT_EQ("", other_bits<Kernel>(x.v, 37, 0.5));
+}
+TEST_F(unit_product, few_rounded_rows_keep_the_bits) {
+  few_rows_have_the_bits_of_the_portable_kernel<few_rows<0>>();
+  few_rows_have_the_bits_of_the_portable_kernel<few_rows<1>>();
+  few_rows_have_the_bits_of_the_portable_kernel<few_rows<4>>();
+}
 TEST_F(unit_product, a_unit_that_multiplies_bytes_wrongly_is_found) {
   const array x = array::random({16, 64}, dtype::f32, 1);
   EXPECT_EQ("", other_bits<rounded_with<unit_fault::none>>(x.v, 32));
