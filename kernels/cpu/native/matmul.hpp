@@ -11,6 +11,7 @@
 #include <isotope/kernels/cpu/native/gemm/block_gemv.hpp>
 #include <isotope/kernels/cpu/native/gemm/choice.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_columns.hpp>
+#include <isotope/kernels/cpu/native/gemm/gemm_by_pairs.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_pieces.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_rows.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_unit.hpp>
@@ -81,20 +82,21 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
     });
   }
 
-  /// Returns the size of the packed copy of a weight (N, K) of the program's precision whose transpose the kernel reads: panels of f32, or of pairs of bf16 as
-  /// a matrix unit loads them. Pieces follow panels of f32 unless the product is batch invariant.
-  static constexpr std::int64_t packed_transposed(const step_shapes& s) requires(std::same_as<P, precision::f32> || tiles) {
+  /// Returns the size of the packed copy of a weight (N, K) of the program's precision whose transpose the kernel reads: panels of f32, or of pairs of bf16,
+  /// unless they are slow. Pieces follow panels of f32 unless the product is batch invariant.
+  static constexpr std::int64_t packed_transposed(const step_shapes& s) requires(std::same_as<P, precision::f32> || tiles || pairs) {
     const std::int64_t K = s.in[1][-2], N = s.in[1][-1];
     if constexpr (tiles) return packed_weight(K, N).elements();
+    else if constexpr (pairs) return std::is_constant_evaluated() || Pairs::fast() ? packed_weight(K, N).elements() : 0;
     else return weight_panels(N, K).elements() + (has_pieces(s.constants<op::matmul>(), N, K) ? weight_pieces(N, K).elements() : 0);
   }
   static constexpr bool packs_blocks = tiles;
   /// Packs a weight (N, K) of the program's precision, or in blocks.
   /// @param elements  the size of the copy
   static void pack_transposed(const view& w, void* to, thread_pool* pool, [[maybe_unused]] std::int64_t elements = 0)
-      requires(std::same_as<P, precision::f32> || tiles) {
+      requires(std::same_as<P, precision::f32> || tiles || pairs) {
     const std::int64_t N = w.dims[0], K = w.dims[1];
-    if constexpr (tiles) {
+    if constexpr (tiles || pairs) {
       const packed_weight copy(K, N);
       packed_weight::forget(to);
       pool->parallel(copy.count(), [&](std::int64_t p, int) {
@@ -182,6 +184,10 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
       if constexpr (std::same_as<Operands, unit_operands<Unit>>)
         if (l.constants<op::matmul>().packed || in_blocks(l.in[1].type))
           if (const gemm_by_unit<Unit> of(l, s); of.takes(finish)) return of.run();
+    if constexpr (pairs)
+      if constexpr (std::same_as<Operands, pair_operands>)
+        if (l.constants<op::matmul>().packed)
+          if (const gemm_by_pairs<Operands> of(l, s); of.takes(finish)) return of.run();
     auto* packed = static_cast<float*>(l.scratch);
     float* waiting = packed + blocking::copies * gemm_partition::packed_floats(s.M, s.N, s.K, s.batches);
     if (in_blocks(l.in[1].type)) {

@@ -162,7 +162,7 @@ template <class Unit, class F> void keep_the_contract(const F& element) {
     }
 }
 /// Products with a bias, and GELU or a residual, have the same bits with a packed copy, which finishes some bodies in registers.
-TEST_F(packed_weights, finish_bodies_with_the_same_bits) {
+template <class Unit> void finish_bodies() {
   using set = std::conditional_t<cpu::native::available, kernels::native, kernels::portable>;
   using add = kernel_of<op::add, precision::bf16, set>;
   constexpr int result = isotope::gemm_result, first = max_inputs;
@@ -193,11 +193,16 @@ TEST_F(packed_weights, finish_bodies_with_the_same_bits) {
         op_case c({a.v, b.v, row.v, x.v}, std::move(out),
                   op::matmul::constants{.format = dtype::bf16, .operands = 2, .batch_invariant = true});
         c.body = body;
-        const auto wanted = c.run<matmul<precision::bf16, unit>>(&pool_of(1));
+        const auto wanted = c.run<matmul<precision::bf16, Unit>>(&pool_of(1));
         for (const int threads : {1, 3})
-          ASSERT_EQ(wanted[0].bytes, c.run<by_packed_transpose<unit>>(&pool_of(threads))[0].bytes) << M << ' ' << K << ' ' << tiny;
+          ASSERT_EQ(wanted[0].bytes, c.run<by_packed_transpose<Unit>>(&pool_of(threads))[0].bytes) << M << ' ' << K << ' ' << tiny;
       }
     }
+}
+TEST_F(packed_weights, finish_bodies_with_the_same_bits) { finish_bodies<unit>(); }
+TEST_F(packed_weights, finish_bodies_with_the_same_bits_where_the_system_refuses_the_unit) {
+  if (!config::has_bf16_pairs) GTEST_SKIP() << "needs a build with instructions for bf16 pairs";
+  finish_bodies<refused_unit>();
 }
 /// The copy of a weight's transpose is that of the transposed matrix.
 TEST_F(packed_weights, of_transposes_have_one_layout) {

@@ -14,32 +14,37 @@ namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// sum[i][j] += sum_k A[i, k] B[k, j] over pairs, in ascending order of k.
 ///
-/// @param a    pair k of row i is at a[i row_stride + k pair_stride]
-/// @param b    pair k of column j, a word, is at b[k ldb + j]
-template <int Rows, int Vectors>
+/// @param a      pair k of row i is at a[i row_stride + k pair_stride]
+/// @param b      pair k of column j, a word, is at b[k ldb + j]
+/// @param ahead  what is prefetched meanwhile, if anything
+template <int Rows, int Vectors, class... Ahead>
 ISOTOPE_INLINE void add_pair_steps(vector (&sum)[Rows][Vectors], const bfloat16* a, std::int64_t row_stride, std::int64_t pair_stride,
-                                   const float* b, std::int64_t ldb, std::int64_t steps) {
+                                   const float* b, std::int64_t ldb, std::int64_t steps, Ahead... ahead) {
   constexpr int groups = (Rows + 3) / 4;
   const bfloat16* base[groups];  // one addressing mode from base[g] reaches each of the rows 4g to 4g + 3
 #pragma GCC unroll 4
   for (int g = 0; g < groups; ++g) base[g] = a + 4 * g * row_stride;
-  for (; steps > 0; --steps) {
-    words bk[Vectors];
+  for (std::int64_t some = 0; steps > 0; steps -= some) {
+    some = sizeof...(Ahead) > 0 ? smaller(steps, rows_ahead::line) : steps;
+    (ahead.template fetch<Rows>(row_stride), ...);
+    for (std::int64_t j = some; j > 0; --j) {
+      words bk[Vectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) __builtin_memcpy(&bk[v], b + lanes * v, sizeof bk[v]);
+      for (int v = 0; v < Vectors; ++v) __builtin_memcpy(&bk[v], b + lanes * v, sizeof bk[v]);
 #pragma GCC unroll 4
-    for (int g = 0; g < groups; ++g) {
+      for (int g = 0; g < groups; ++g) {
 #pragma GCC unroll 4
-      for (int i = 0; i < (Rows - 4 * g < 4 ? Rows - 4 * g : 4); ++i) {
-        std::uint32_t pair;
-        __builtin_memcpy(&pair, base[g] + i * row_stride, sizeof pair);
-        const words x = pair - words{};
+        for (int i = 0; i < (Rows - 4 * g < 4 ? Rows - 4 * g : 4); ++i) {
+          std::uint32_t pair;
+          __builtin_memcpy(&pair, base[g] + i * row_stride, sizeof pair);
+          const words x = pair - words{};
 #pragma GCC unroll 4
-        for (int v = 0; v < Vectors; ++v) isa::add_pairs(sum[4 * g + i][v], x, bk[v]);
+          for (int v = 0; v < Vectors; ++v) isa::add_pairs(sum[4 * g + i][v], x, bk[v]);
+        }
+        base[g] += pair_stride;
       }
-      base[g] += pair_stride;
+      b += ldb;
     }
-    b += ldb;
   }
 }
 
@@ -47,11 +52,11 @@ ISOTOPE_INLINE void add_pair_steps(vector (&sum)[Rows][Vectors], const bfloat16*
 ///
 /// @param c    is written in whole vectors, rounded if `c.rounded` is set, which needs `add` to be false
 /// @return     whether the tile was made
-template <int Rows, int Vectors>
+template <int Rows, int Vectors, class... Ahead>
 ISOTOPE_NOINLINE ISOTOPE_CONTRACT bool pair_microkernel(const pair_rows& a, const panel& b, const place& c, std::int64_t steps, bool add,
-                                                        float doubtful) {
+                                                        float doubtful, Ahead... ahead) {
   vector sum[Rows][Vectors] = {};
-  add_pair_steps(sum, a.data, a.row_stride, a.pair_stride, b.data, b.ld, steps);
+  add_pair_steps(sum, a.data, a.row_stride, a.pair_stride, b.data, b.ld, steps, ahead...);
   vector least[2] = {doubtful - vector{}, doubtful - vector{}};
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
