@@ -16,7 +16,7 @@ namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 ///
 /// @param a      pair k of row i is at a[i row_stride + k pair_stride]
 /// @param b      pair k of column j, a word, is at b[k ldb + j]
-/// @param ahead  what is prefetched meanwhile, if anything
+/// @param ahead  what happens before each 16 steps, if anything, such as prefetches
 template <int Rows, int Vectors, class... Ahead>
 ISOTOPE_INLINE void add_pair_steps(vector (&sum)[Rows][Vectors], const bfloat16* a, std::int64_t row_stride, std::int64_t pair_stride,
                                    const float* b, std::int64_t ldb, std::int64_t steps, Ahead... ahead) {
