@@ -66,8 +66,8 @@ inline const std::map<std::string, std::string, std::less<>>& diagnose_meanings(
        "to generate alone: the format of weights of products: in f32 builds f32, f16, bf16, q8_0 or q4_0, in bf16 builds the last two, "
        "which are for cpu"},
       {"diagnose.a8",
-       "f32 builds, with weights in q8_0 or q4_0: products round their activations to 8 bits, 32 at a time, and multiply integers: faster, "
-       "less exact"},
+       "with weights in q8_0 or q4_0: products round their activations to 8 bits, 32 at a time, and multiply integers: faster, less exact; "
+       "in bf16 builds slower where the processor has AMX"},
       {"diagnose.no_coop", "gpu: no matrix units"},
       {"diagnose.no_coop_f16", "gpu: no matrix units for f16 operands; bf16 keeps them"},
       {"diagnose.no_workgroup_coop", "gpu: no VK_NV_cooperative_matrix2"},

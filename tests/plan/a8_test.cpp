@@ -25,8 +25,8 @@ struct product {
     return matmul(s.input("x", {rows, K}, iso::dtype::f32), transpose(s.param("w", {N, K}, iso::init::normal(1))));
   }
 };
-template <class T> iso::result<iso::dynamic_plan> planned(int rows, iso::weight_storage how, bool rounded = true) {
-  return iso::plan_inference<T>(product{rows}, 0, true, false, how, nullptr, false, rounded);
+template <class T> iso::result<iso::dynamic_plan> planned(int rows, iso::weight_storage how, bool rounded = true, bool pack = false) {
+  return iso::plan_inference<T>(product{rows}, 0, true, false, how, nullptr, false, rounded, {}, pack);
 }
 template <class T> constexpr bool reads_blocks() {
   const auto k = iso::find_kernel(iso::kernel_table<T>, &iso::info<iso::op::matmul>, T::precision::type);
@@ -35,8 +35,8 @@ template <class T> constexpr bool reads_blocks() {
 std::vector<float> activations(int rows) { return input_values<float>("x", rows * K); }
 std::vector<float> weights() { return input_values<float>("w", N * K); }
 /// The product of these activations and the weights.
-template <class T> std::vector<float> run(int rows, iso::weight_storage how, const std::vector<float>& x, bool rounded) {
-  auto p = planned<T>(rows, how, rounded);
+template <class T> std::vector<float> run(int rows, iso::weight_storage how, const std::vector<float>& x, bool rounded, bool pack = false) {
+  auto p = planned<T>(rows, how, rounded, pack);
   EXPECT_TRUE(p.ok()) << (p ? "" : p.error().line());
   auto s = loaded<T>(*std::move(p));
   EXPECT_TRUE(s.write(iso::tensor_kind::parameter, 0, weights()).ok());
@@ -87,6 +87,7 @@ TYPED_TEST(a8, gives_the_bits_of_its_definition_for_any_number_of_rows) {
         expected.insert(expected.end(), row.begin(), row.end());
       }
       EXPECT_TRUE(same_bits(y, expected)) << rows;
+      EXPECT_TRUE(same_bits(run<TypeParam>(rows, how, x, true, true), expected)) << rows << ", packed";
     }
   }
 }
@@ -157,15 +158,36 @@ TEST(a8_rounding, takes_the_nearest_code_halves_to_even_and_survives_tiny_number
 }
 
 struct half_product {
+  int rows = 1;
   template <iso::Machine M> iso::tensor<M> operator()(iso::scope<M> s) const {
-    return matmul(s.input("x", {2, K}, iso::dtype::bf16), transpose(s.param("w", {N, K}, iso::init::normal(1))));
+    return matmul(s.input("x", {rows, K}, iso::dtype::bf16), transpose(s.param("w", {N, K}, iso::init::normal(1))));
   }
 };
-TEST(a8, is_refused_in_programs_of_bf16) {
-  const auto p = iso::plan_inference<reference_bf16>(half_product{}, 0, true, false, iso::weights::q8_0, nullptr, false, true);
-  ASSERT_FALSE(p.ok());
-  const auto expected = reads_blocks<reference_bf16>() ? "a8 rounds activations of f32 programs" : "does not read them";
-  EXPECT_NE(p.error().line().find(expected), std::string::npos) << p.error().line();
+using half_targets = ::testing::Types<portable_bf16, on<iso::precision::bf16, iso::kernels::native>>;
+template <class T> struct a8_of_bf16 : testing::Test {};
+TYPED_TEST_SUITE(a8_of_bf16, half_targets, target_name);
+// Activations of bf16 are rounded as their numbers in f32, also with a packed copy of the weight; the sums are rounded to bf16.
+TYPED_TEST(a8_of_bf16, gives_the_bits_of_its_definition_rounded_to_bf16) {
+  if (!reads_blocks<TypeParam>()) GTEST_SKIP() << "this backend has no kernels that read weights in blocks";
+  const auto w = stored_weights(iso::dtype::q8_0);
+  for (const int rows : {1, 9})
+    for (const bool pack : {false, true}) {
+      auto p = iso::plan_inference<TypeParam>(half_product{rows}, 0, true, false, iso::weights::q8_0, nullptr, false, true, {}, pack);
+      ASSERT_TRUE(p.ok()) << p.error().line();
+      auto s = loaded<TypeParam>(*std::move(p));
+      ASSERT_TRUE(s.write(iso::tensor_kind::parameter, 0, weights()).ok());
+      const auto in = s.template input<iso::bfloat16>("x");
+      ASSERT_TRUE(in.ok());
+      const auto wide = activations(rows);
+      std::vector<float> x, expected;
+      for (std::size_t i = 0; i < in->size(); ++i) x.push_back(float((*in)[i] = iso::bfloat16(wide[i])));
+      s.run({}, iso::phase_always);
+      for (int m = 0; m < rows; ++m)
+        for (const float y : by_definition(w, x.data() + m * K)) expected.push_back(float(iso::bfloat16(y)));
+      const auto y = s.template output<iso::bfloat16>("output");
+      ASSERT_TRUE(y.ok());
+      EXPECT_TRUE(same_bits({y->begin(), y->end()}, expected)) << rows << ' ' << pack;
+    }
 }
 
 }  // namespace a8_test

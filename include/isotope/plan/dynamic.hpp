@@ -74,8 +74,8 @@ result<dynamic_plan> plan_training(const Model& model, const training_options& o
 /// @param batch_invariant  a row of a result has the same bits in plans for any number of rows, where its operands have: kernels for few rows, of products and of attention, that add up in
 ///                         another order are not taken. Kernels of every backend heed it. Without it, it has the same bits in plans of the same sizes, whatever the other rows hold.
 /// @param beside           the options of the training plan beside which it evaluates, for its mesh and the order of its parameters
-/// @param a8               in f32 programs, activations of products with weights in q8_0 or q4_0 are rounded to 8 bits, 32 along K at a time (quantized::round_activations)
-/// @param pack             weights that products read have a second copy, in the order in which the target's kernels read them, where these want one (f32 on cpu, bf16 for AMX):
+/// @param a8               in f32 and bf16 programs, activations of products with weights in q8_0 or q4_0 are rounded to 8 bits, 32 along K at a time (quantized::round_activations)
+/// @param pack             weights that products read have a second copy, in the order in which the target's kernels read them, where these want one (f32 on cpu, bf16 for AMX, a8 for AVX-512 VNNI without AMX):
 ///                         memory for time. Results keep their bits.
 /// @error what would have been a compile error, as one line
 template <Target T, class Model>

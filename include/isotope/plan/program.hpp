@@ -141,11 +141,11 @@ constexpr trace trace_inference(const Model& model, bool fused, bool decompose_a
     store_weights(machine, stored, kernel_table<T>, T::backend::name);
     verify_after(machine, "store_weights", verify);
     if (batch_invariant) set_batch_invariant(machine.g);  // before weights are packed: it decides what is
+    if (a8) round_activations(machine);                   // likewise
     if (pack) pack_transposed_weights(machine);
     verify_after(machine, "pack_transposed_weights", verify);
     gather_params(machine);
     verify_after(machine, "gather_params", verify);
-    if (a8) round_activations(machine);
   }
   lower<T>(machine, fused, true);
   verify_after(machine, "fuse", verify);

@@ -135,10 +135,6 @@ constexpr void round_activations(tape& t) {
     any = true;
   }
   message m;
-  if (any && t.g.program != dtype::f32)
-    return t.fail(
-        m << "a8 rounds activations of f32 programs; those of a " << name_of(t.g.program) << " program have 8 bits already: leave it out",
-        place::current());
   if (!any)
     t.fail(m << "a8 rounds the activations of products with weights in q8_0 or q4_0, and there are none: store weights so",
            place::current());

@@ -94,9 +94,10 @@ class a8_gemm {
   ISOTOPE_NOINLINE void run() const {
     for (std::int64_t batch = 0; batch < s_.batches; ++batch)
       for (std::int64_t m = 0; m < s_.M; m += most_rows) {
-        const std::int64_t count = smaller(most_rows, s_.M - m);
-        const float* a = l_.in[0].as<const float>() + s_.offset_a(batch) + m * s_.a_row;
-        for_tasks(l_, count, double(count * s_.K), [&](std::int64_t r, int) { round_row(a + r * s_.a_row, rows_ + r * blocks_); });
+        const std::int64_t count = smaller(most_rows, s_.M - m), from = s_.offset_a(batch) + m * s_.a_row;
+        with_type(l_.in[0], [&](const auto* a) {
+          for_tasks(l_, count, double(count * s_.K), [&](std::int64_t r, int) { round_row(a + from + r * s_.a_row, rows_ + r * blocks_); });
+        });
         multiply(batch, m, count);
       }
   }
@@ -116,12 +117,15 @@ class a8_gemm {
 
   const a8_panels::of_format& make() const { return weight_.type == dtype::q8_0 ? panels_.q8_0 : panels_.q4_0; }
 
-  ISOTOPE_NOINLINE void round_row(const float* x, a8_block* to) const {
-    if (s_.a_k == 1 && make().round != nullptr) return make().round(x, blocks_, to);
+  template <class T> ISOTOPE_NOINLINE void round_row(const T* x, a8_block* to) const {
+    const auto round = make().round;
+    if constexpr (std::is_same_v<T, float>)
+      if (s_.a_k == 1 && round != nullptr) return round(x, blocks_, to);
     for (std::int64_t b = 0; b < blocks_; ++b) {
       float v[quantized::block];
-      for (std::int64_t j = 0; j < quantized::block; ++j) v[j] = x[(b * quantized::block + j) * s_.a_k];
-      put(quantized::round_activations(v), to[b]);
+      for (std::int64_t j = 0; j < quantized::block; ++j) v[j] = float(x[(b * quantized::block + j) * s_.a_k]);
+      if (round != nullptr) round(v, 1, to + b);
+      else put(quantized::round_activations(v), to[b]);
     }
   }
   void put(const quantized::rounded_block& from, a8_block& to) const {

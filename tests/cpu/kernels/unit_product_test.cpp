@@ -271,11 +271,12 @@ TEST_F(unit_product, a_unit_that_multiplies_bytes_wrongly_is_found) {
   EXPECT_NE("", other_bits<rounded_with<unit_fault::adds_a_tile_once_more>>(x.v, 32));
 }
 /// Rounds 16 rows of a block and expects the codes and scales of quantized::round_activations.
-template <dtype Type> void rounds_as_defined(const std::vector<float>& x, std::int64_t rows) {
+template <dtype Type, class T = float> void rounds_as_defined(const std::vector<float>& numbers, std::int64_t rows) {
   if constexpr (rounded::byte_tiles) {
     constexpr bool dots = config::has_byte_dots;
+    const std::vector<T> x(numbers.begin(), numbers.end());
     cpu::native::a8_row_tile t;
-    cpu::native::a8_round_rows<Type, dots>::round(x.data(), quantized::block, 1, rows, 1, &t);
+    cpu::native::a8_round_rows<Type, dots, T>::round(x.data(), quantized::block, 1, rows, 1, &t);
     for (std::int64_t r = 0; r < 16; ++r) {
       const auto wanted = r < rows ? quantized::round_activations(x.data() + r * quantized::block) : quantized::rounded_block{};
       ASSERT_TRUE(std::isnan(wanted.scale) ? std::isnan(t.scale[r]) : wanted.scale == t.scale[r]) << r;
@@ -301,6 +302,7 @@ TEST_F(unit_product, rows_are_rounded_as_defined_beside_halves_of_a_step) {
     if (round % 8 == 3)
       for (int j = 0; j < 32; ++j) x[std::size_t(96 + j)] = float(12 * j - 190) * 0x1p-149f;
     rounds_as_defined<dtype::q8_0>(x, 16);
+    rounds_as_defined<dtype::q8_0, bfloat16>(x, 16);
     rounds_as_defined<dtype::q4_0>(x, round % 5 == 0 ? 1 + round % 16 : 16);
   }
 }

@@ -80,6 +80,20 @@ template <class V> ISOTOPE_INLINE void find_subnormal_lanes([[maybe_unused]] std
   asm("vfpclassps $32, %1, %0" : "=Yk"(mask) : "v"(x));
 #endif
 }
+/// Whether some bit of x, 64 bytes, is set. Needs AVX-512.
+template <class W> ISOTOPE_INLINE bool has_bits([[maybe_unused]] const W& x) {
+  std::uint16_t mask = 0;
+#if defined(__AVX512F__)
+  asm("vptestmd %1, %1, %0" : "=Yk"(mask) : "v"(x));
+#endif
+  return mask != 0;
+}
+/// Keeps x, 64 bytes, in a register: compilers would load it again for each use. Needs AVX-512.
+template <class V> ISOTOPE_INLINE void hold([[maybe_unused]] V& x) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(x));
+#endif
+}
 /// least[i] = min(|least[i]|, |x[i]|); where one of them is NaN, the other.
 template <class V> ISOTOPE_INLINE void keep_least_magnitude([[maybe_unused]] V& least, [[maybe_unused]] const V& x) {
 #if defined(__AVX512BF16__) && defined(__AVX512DQ__)

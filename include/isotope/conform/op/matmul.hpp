@@ -98,8 +98,8 @@ template <> struct op_spec<op::matmul> : spec_basis {
   static constexpr numeric_policy policy{
       .sums = "K in blocks, ascending, in f32", .contracts = true, .nan = "in, then out; c counts where beta is not 0"};
 
-  /// |e| <= (8 + chain) u sum |a b|, NMSE <= 1e-15 (K + 8); in 16 bits 6e-6. Elements of b in blocks are those rounded to the format of a. With a8, a are the rounded activations: rounding them costs
-  /// sum |b| d / 2 at most, d the scale of their block.
+  /// |e| <= (8 + chain) u sum |a b|, NMSE <= 1e-15 (K + 8); in 16 bits 6e-6. Elements of b in blocks are those rounded to the format of a. With a8, b is not rounded, and a are the rounded activations: rounding them
+  /// costs sum |b| d / 2 at most, d the scale of their block.
   static void reference(const call& c, std::span<answer> y) {
     const product_shape s(c.in[0].dims, c.in[1].dims);
     const auto is = c.constants<op::matmul>();
@@ -114,7 +114,7 @@ template <> struct op_spec<op::matmul> : spec_basis {
           if (is.a8 && k % quantized::block == 0) rounded = quantized::round_activations(&c.in[0].at[std::size_t(a + m * s.K + k)]);
           const double x = is.a8 ? rounded[k % quantized::block] : c.in[0][a + m * s.K + k];
           for (std::int64_t n = 0; n < s.N; ++n) {
-            const double w = c.in[1][b + k * s.N + n], v = x * (blocks ? conform::rounded(element, w) : w);
+            const double w = c.in[1][b + k * s.N + n], v = x * (blocks && !is.a8 ? conform::rounded(element, w) : w);
             y[0].add(at + m * s.N + n, v, std::fabs(v));
           }
         }
@@ -266,7 +266,8 @@ template <> struct op_spec<op::matmul> : spec_basis {
 
     // Activations in 8 bits: numbers of rows that kernels take at once and more, K beyond the blocks that are added before the others.
     const op::matmul::constants a8{.a8 = true};
-    if (s.program() != dtype::f32) return s.put({.kind = case_kind::refusal, .attr = a8, .in = {s.x({4, 64}), weight(64, 21)}});
+    if (s.program() != dtype::f32 && s.program() != dtype::bf16)
+      return s.put({.kind = case_kind::refusal, .attr = a8, .in = {s.x({4, 64}), weight(64, 21)}});
     for (const auto& [M, K, N] : std::initializer_list<std::array<std::int64_t, 3>>{
              {1, 32, 16}, {2, 64, 37}, {3, 800, 37}, {4, 96, 16}, {5, 2144, 3}, {7, 320, 300}, {33, 64, 70}, {70, 4160, 33}}) {
       s.add({s.x({M, K}), weight(K, N)}, a8);

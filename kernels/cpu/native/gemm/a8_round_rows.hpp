@@ -2,8 +2,8 @@
 /// Rounds activations to 8 bits as quantized::round_activations, with the same bits, 16 rows at a time.
 ///
 /// Bound by instructions in f32: a division would take as long as the rest, so elements are multiplied by two numbers on either side of 1 / scale. Where both
-/// products round to the same code, so does the quotient, which lies between them; otherwise (1 % of the tiles, and those with numbers that are not finite or
-/// with tiny scales) the tile is divided.
+/// products round to the same code, so does the quotient, which lies between them; otherwise two rows of the block are divided: of numbers in bf16, which often
+/// are halves of others, one such pair in 16. Blocks with numbers that are not finite, or with small scales, are rounded one number after the other. 32 numbers of a row are two vectors: the first and the second 16 in f32, those in even and in odd places in bf16.
 #include <isotope/kernels/cpu/native/gemm/a8_round.hpp>
 #include <isotope/kernels/cpu/native/gemm/a8_tiles.hpp>
 
@@ -11,22 +11,26 @@ namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// Rounds 16 rows, or fewer, whose tiles the others fill with zeros. Needs vectors of 16 f32.
 /// @tparam Offsets  also makes a8_row_tile::offset, which needs config::has_byte_dots
-template <dtype Type, bool Offsets> class a8_round_rows {
+/// @tparam T        float or bfloat16
+template <dtype Type, bool Offsets, class T = float> class a8_round_rows {
  public:
-  /// Makes `blocks` tiles of x[r row_stride + k k_stride], r < rows <= 16.
-  ISOTOPE_NOINLINE static void round(const float* x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t rows, std::int64_t blocks,
+  /// Makes `blocks` tiles of x[r row_stride + k k_stride], r < rows <= 16. Returns whether some scale is small.
+  ISOTOPE_NOINLINE static bool round(const T* x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t rows, std::int64_t blocks,
                                      a8_row_tile* to) {
     if (rows == a8_row_tile::rows && k_stride == 1) {
-      for (std::int64_t b = 0; b < blocks; b += together) some(x + b * width, row_stride, smaller(together, blocks - b), to + b);
-      return;
+      bool found = false;
+      for (std::int64_t b = 0; b < blocks; b += together) found |= some(x + b * width, row_stride, smaller(together, blocks - b), to + b);
+      return found;
     }
-    alignas(64) float copy[count * together * width] = {};
+    bool found = false;
+    alignas(64) T copy[count * together * width] = {};
     for (std::int64_t b = 0; b < blocks; b += together) {
       const std::int64_t n = smaller(together, blocks - b);
       for (std::int64_t r = 0; r < rows; ++r)
         take(x + r * row_stride + b * width * k_stride, k_stride, n * width, copy + r * together * width);
-      some(copy, together * width, n, to + b);
+      found |= some(copy, together * width, n, to + b);
     }
+    return found;
   }
 
  private:
@@ -36,37 +40,57 @@ template <dtype Type, bool Offsets> class a8_round_rows {
   using bytes __attribute__((vector_size(64))) = std::int8_t;
   using floats __attribute__((vector_size(64))) = float;
 
+  static constexpr bool halves = std::is_same_v<T, bfloat16>;
+  /// 32 numbers of a row.
+  struct numbers {
+    floats first, second;
+    explicit ISOTOPE_INLINE numbers(const T* x) {
+      if constexpr (halves) {
+        words w;
+        __builtin_memcpy(&w, x, sizeof w);
+        first = as<floats>(words(w << 16)), second = as<floats>(words(w & ~0xffff));
+      } else {
+        __builtin_memcpy(&first, x, sizeof first);
+        __builtin_memcpy(&second, x + 16, sizeof second);
+      }
+    }
+  };
+
   /// Numbers on either side of 1 / scale of each row, and where one of them is none.
   struct reciprocals {
     alignas(64) float above[count], below[count];
     words odd;
   };
 
+  /// Scales from here on make products that are not subnormal: with a weight in f16 they are multiples of 2^-107, as are their sums.
+  static constexpr float small = 0x1p-60f;
+
   /// Makes n <= `together` tiles: first all scales, then all codes, so that neither waits for the other.
-  static void some(const float* x, std::int64_t row_stride, std::int64_t n, a8_row_tile* to) {
+  static bool some(const T* x, std::int64_t row_stride, std::int64_t n, a8_row_tile* to) {
     reciprocals by[together];
     words odd{};
-    for (std::int64_t b = 0; b < n; ++b) find_scales(x + b * width, row_stride, to[b], by[b]);
+    for (std::int64_t b = 0; b < n; ++b) find_scales(x + b * width, row_stride, to[b], by[b]), odd |= by[b].odd;
     for (std::int64_t b = 0; b < n; ++b) {
       make_codes(x + b * width, row_stride, by[b], to[b]);
       if constexpr (Offsets) find_offsets(to[b]);
-      odd |= by[b].odd;
     }
-    if (!any(odd)) return;
+    if (!isa::has_bits(odd)) return false;
     for (std::int64_t b = 0; b < n; ++b)
-      if (any(by[b].odd)) exactly(x + b * width, row_stride, to[b]);
+      if (isa::has_bits(by[b].odd)) exactly(x + b * width, row_stride, to[b]);
+    return true;
   }
-  ISOTOPE_INLINE static void find_scales(const float* x, std::int64_t row_stride, a8_row_tile& to, reciprocals& by) {
+  ISOTOPE_INLINE static void find_scales(const T* x, std::int64_t row_stride, a8_row_tile& to, reciprocals& by) {
     words most[count];
 #pragma GCC unroll 16
     for (int r = 0; r < count; ++r) {
-      const words low = size(x + r * row_stride), high = size(x + r * row_stride + 16);
+      const numbers v(x + r * row_stride);
+      const words low = size(v.first), high = size(v.second);
       most[r] = low > high ? low : high;
     }
     const words largest = largest_of_each(most);
     const floats scale = as<floats>(largest) / 127.0f;
-    by.odd = largest >= 0x7f80'0000;                             // infinite or NaN
-    by.odd |= (scale < 0x1p-100f) & (scale != 0.0f);             // the reciprocal might be infinite
+    by.odd = largest >= 0x7f80'0000;  // infinite or NaN
+    by.odd |= (scale < small) & (scale != 0.0f);
     const floats one = scale == 0.0f ? floats{} : 1.0f / scale;  // (1 + e) / scale, |e| <= 2^-24
     // They differ from 1 / scale by at least 2^-24, that of the quotient.
     const floats up = one * 0x1.000004p0f, down = one * 0x1.fffff8p-1f;  // 1 + 2^-22, 1 - 2^-22
@@ -74,27 +98,28 @@ template <dtype Type, bool Offsets> class a8_round_rows {
     __builtin_memcpy(by.below, &down, sizeof down);
     __builtin_memcpy(to.scale, &scale, sizeof scale);
   }
-  /// As quantized::round_activations, where by.odd stays zero.
-  ISOTOPE_INLINE static void make_codes(const float* x, std::int64_t row_stride, reciprocals& by, a8_row_tile& to) {
+  /// As quantized::round_activations, where by.odd is zero.
+  ISOTOPE_INLINE static void make_codes(const T* x, std::int64_t row_stride, const reciprocals& by, a8_row_tile& to) {
     constexpr float whole = 0x1.8p23f;  // the low byte of x + whole is the code
-    words odd = by.odd;
 #pragma GCC unroll 1
     for (int r = 0; r < count; r += 2) {
-      words code[4];
+      words code[4], odd{};
+      const numbers both[] = {numbers(x + r * row_stride), numbers(x + (r + 1) * row_stride)};
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) {
         const int row = r + i / 2;
-        floats v;
-        __builtin_memcpy(&v, x + row * row_stride + i % 2 * 16, sizeof v);
+        const floats v = i % 2 == 0 ? both[i / 2].first : both[i / 2].second;
         code[i] = as<words>(floats(isa::fma_lanes(v, by.above[row] - floats{}, whole - floats{})));
         odd |= code[i] ^ as<words>(floats(isa::fma_lanes(v, by.below[row] - floats{}, whole - floats{})));
       }
-      // Word j holds the codes of elements j and 16 + j of two rows.
+      if (isa::has_bits(odd)) [[unlikely]]
+        for (int i = 0; i < 4; ++i)
+          code[i] = as<words>((i % 2 == 0 ? both[i / 2].first : both[i / 2].second) / to.scale[r + i / 2] + whole);
+      // Word j holds the codes of elements j and 16 + j of two rows, in bf16 2 j and 2 j + 1.
       const words all = (code[0] & 255) | (code[1] & 255) << 8 | (code[2] & 255) << 16 | code[3] << 24;
       const bytes y = ordered(as<bytes>(all), std::make_integer_sequence<int, 64>{});
       __builtin_memcpy(to.code[r], &y, sizeof y);
     }
-    by.odd = odd;
   }
   ISOTOPE_INLINE static void find_offsets(a8_row_tile& t) {
     words sum[count / 2];  // of four codes, for two rows
@@ -116,22 +141,25 @@ template <dtype Type, bool Offsets> class a8_round_rows {
     return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) +
            __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
   }
-  ISOTOPE_NOINLINE static void exactly(const float* x, std::int64_t row_stride, a8_row_tile& to) {
+  ISOTOPE_NOINLINE static void exactly(const T* x, std::int64_t row_stride, a8_row_tile& to) {
     for (std::int64_t r = 0; r < count; ++r) {
-      const a8_natural_block rounded = a8_round::natural(x + r * row_stride);
+      float wide[width];
+      for (std::int64_t j = 0; j < width; ++j) wide[j] = float(x[r * row_stride + j]);
+      const a8_natural_block rounded = a8_round::natural(wide);
       to.scale[r] = rounded.scale;
       to.offset[r] = -rounded.sum * a8_tile_order::excess(Type) + a8_row_tile::centre_bits;
       for (int j = 0; j < int(quantized::block); ++j) to.code[r][a8_tile_order::place(Type, j)] = rounded.code[j];
     }
   }
-  ISOTOPE_INLINE static void take(const float* x, std::int64_t k_stride, std::int64_t n, float* to) {
+  ISOTOPE_INLINE static void take(const T* x, std::int64_t k_stride, std::int64_t n, T* to) {
     for (std::int64_t j = 0; j < n; ++j) to[j] = x[j * k_stride];
   }
   /// Row 0 and row 1 of the bytes, in the order of the products.
   template <int... K> ISOTOPE_INLINE static bytes ordered(const bytes& x, std::integer_sequence<int, K...>) {
-    return __builtin_shufflevector(
-        x, x, (a8_tile_order::element(Type, K % 32) % 16 * 4 + a8_tile_order::element(Type, K % 32) / 16 + K / 32 * 2)...);
+    return __builtin_shufflevector(x, x, (place_of(a8_tile_order::element(Type, K % 32)) + K / 32 * 2)...);
   }
+  /// Where the code of element j of the first row is.
+  static constexpr int place_of(int j) { return halves ? j / 2 * 4 + j % 2 : j % 16 * 4 + j / 16; }
 
   template <class To, class From> ISOTOPE_INLINE static To as(const From& x) {
     To y;
@@ -139,20 +167,8 @@ template <dtype Type, bool Offsets> class a8_round_rows {
     __builtin_memcpy(&y, &x, sizeof y);
     return y;
   }
-  ISOTOPE_INLINE static bool any(const words& x) {
-    using half_words __attribute__((vector_size(32))) = std::int32_t;
-    using longs __attribute__((vector_size(32))) = std::int64_t;
-    half_words h[2];
-    __builtin_memcpy(h, &x, sizeof h);
-    const auto y = reinterpret_cast<longs>(h[0] | h[1]);
-    return (y[0] | y[1] | y[2] | y[3]) != 0;
-  }
-  /// The bits of |x[0:16]|, which are in the order of the numbers, with infinity and NaN above them.
-  ISOTOPE_INLINE static words size(const float* x) {
-    words w;
-    __builtin_memcpy(&w, x, sizeof w);
-    return w & 0x7fff'ffff;
-  }
+  /// The bits of |x|, which are in the order of the numbers, with infinity and NaN above them.
+  ISOTOPE_INLINE static words size(const floats& x) { return as<words>(x) & 0x7fff'ffff; }
   /// y[r] = the largest element of x[r].
   ISOTOPE_INLINE static words largest_of_each(words (&x)[count]) {
 #pragma GCC unroll 8
@@ -179,5 +195,25 @@ template <dtype Type, bool Offsets> class a8_round_rows {
     return x > y ? x : y;
   }
 };
+
+/// Rounds rows m0 to m0 + count - 1 of the left operand of a product, which is in f32 or bf16.
+///
+/// @param small  receives for each 16 rows whether some scale is small or not finite; null: it is not wanted
+template <dtype Type, bool Offsets>
+void a8_round_all(const launch& l, const portable::matmul_shape& s, std::int64_t batch, std::int64_t m0, std::int64_t count,
+                  a8_row_tile* to, bool* small = nullptr) {
+  constexpr std::int64_t high = a8_row_tile::rows;
+  const std::int64_t blocks = s.K / quantized::block;
+  const auto round = [&]<class T>(const T* a) {
+    a += s.offset_a(batch) + m0 * s.a_row;
+    portable::for_tasks(l, divide_up(count, high), double(count * s.K) * 0.3, [&](std::int64_t g, int) {
+      const bool some = a8_round_rows<Type, Offsets, T>::round(a + g * high * s.a_row, s.a_row, s.a_k, smaller(high, count - g * high),
+                                                               blocks, to + g * blocks);
+      if (small != nullptr) small[g] = some;
+    });
+  };
+  if (l.in[0].type == dtype::bf16) round(l.in[0].as<const bfloat16>());
+  else round(l.in[0].as<const float>());
+}
 
 }  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

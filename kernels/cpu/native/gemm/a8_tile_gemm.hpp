@@ -43,12 +43,8 @@ template <class Product> class a8_tile_gemm {
   template <dtype Type> ISOTOPE_NOINLINE void make() const {
     for (std::int64_t batch = 0; batch < s_.batches; ++batch)
       for (std::int64_t m0 = 0; m0 < s_.M; m0 += most_rows) {
-        const std::int64_t count = smaller(most_rows, s_.M - m0), groups = divide_up(count, high);
-        const float* a = l_.in[0].template as<const float>() + s_.offset_a(batch) + m0 * s_.a_row;
-        portable::for_tasks(l_, groups, double(count * s_.K) * 0.3, [&](std::int64_t g, int) {
-          a8_round_rows<Type, !Product::signed_codes>::round(a + g * high * s_.a_row, s_.a_row, s_.a_k, smaller(high, count - g * high),
-                                                             blocks_, rows_ + g * blocks_);
-        });
+        const std::int64_t count = smaller(most_rows, s_.M - m0);
+        a8_round_all<Type, !Product::signed_codes>(l_, s_, batch, m0, count, rows_);
         const std::int64_t panels = divide_up(s_.N, high), down = divide_up(count, cell_rows);
         const std::int64_t least = l_.pool != nullptr && l_.pool->size() > 1 ? 16 : 1;  // a cell of its own configures the unit, 200 clocks
         std::int64_t across = cell_panels;
