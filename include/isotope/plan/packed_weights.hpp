@@ -42,7 +42,7 @@ constexpr void read_packed(trace& g, node& n, std::size_t w, parameter& p, dtype
 }  // namespace plan_detail
 
 /// Gives matmuls of an inference program packed copies of the weights whose transposes they read, where the target's kernel wants them: a second copy of these
-/// weights in memory, in the program's format, also of weights in blocks if the kernel packs them. Runs on a pruned trace, before parameters are gathered.
+/// weights in memory, in the program's format, also of weights in blocks if the kernel packs them, or if it rounds activations (a8). Runs on a pruned trace, before parameters are gathered.
 constexpr void pack_transposed_weights(tape& t) {
   if (!t.ok()) return;
   trace& g = t.g;
@@ -54,7 +54,8 @@ constexpr void pack_transposed_weights(tape& t) {
     parameter* p = plan_detail::whole_transposed_parameter(g, n.in[w]);
     if (p == nullptr || (p->packed >= 0 && !p->packed_transposed)) continue;
     const dtype type = g.values[std::size_t(n.in[w])].type;
-    const bool fits = type == t.program() || (in_blocks(type) && t.kernels[std::size_t(kernel)].packs_blocks);
+    const bool rounded = n.op->is_a8 != nullptr && n.op->is_a8(n.attr);
+    const bool fits = type == t.program() || (in_blocks(type) && (rounded || t.kernels[std::size_t(kernel)].packs_blocks));
     if (!fits || g.values[std::size_t(n.in[0])].type != t.program()) continue;
     const shape in[2] = {g.values[std::size_t(n.in[0])].dims, g.values[std::size_t(n.in[w])].dims};
     const shape y = g.values[std::size_t(n.out[0])].dims;

@@ -6,6 +6,7 @@
 #include <isotope/backend/cpu/pair_rate.hpp>
 #include <isotope/kernels/cpu/native/body/programs.hpp>
 #include <isotope/kernels/cpu/native/gemm/a8_dot_panel.hpp>
+#include <isotope/kernels/cpu/native/gemm/a8_packed_gemm.hpp>
 #include <isotope/kernels/cpu/native/gemm/a8_panel.hpp>
 #include <isotope/kernels/cpu/native/gemm/a8_tile_gemm.hpp>
 #include <isotope/kernels/cpu/native/gemm/block_gemv.hpp>
@@ -52,7 +53,9 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
     // Leading axes may become rows.
     if (s.constants<op::matmul>().a8)
       return larger_of(portable::a8_gemm::bytes(M * batches, K),
-                       byte_tiles || byte_dots ? a8_tile_gemm<a8_dot_product>::bytes(M * batches, K) : 0);
+                       byte_tiles || byte_dots
+                           ? larger_of(a8_tile_gemm<a8_dot_product>::bytes(M * batches, K), a8_packed_gemm<P>::bytes(M * batches, K))
+                           : 0);
     const std::int64_t vectors =
         4 * (blocking::copies * gemm_partition::packed_floats(M, N, K, batches) + gemm_partition::waiting_floats(M * batches, N, K));
     if constexpr (pieces)
@@ -82,20 +85,32 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
     });
   }
 
+  /// Whether products of a8 read weights whose codes are unpacked once.
+  static constexpr bool unpacks_codes = byte_dots && !byte_tiles && !tiles;
   /// Returns the size of the packed copy of a weight (N, K) of the program's precision whose transpose the kernel reads: panels of f32, or of pairs of bf16,
-  /// unless they are slow. Pieces follow panels of f32 unless the product is batch invariant.
-  static constexpr std::int64_t packed_transposed(const step_shapes& s) requires(std::same_as<P, precision::f32> || tiles || pairs) {
+  /// unless they are slow. Pieces follow panels of f32 unless the product is batch invariant. Products of a8 have codes instead.
+  static constexpr std::int64_t packed_transposed(const step_shapes& s)
+      requires(std::same_as<P, precision::f32> || tiles || pairs || unpacks_codes) {
     const std::int64_t K = s.in[1][-2], N = s.in[1][-1];
+    if (s.constants<op::matmul>().a8)
+      return unpacks_codes ? divide_up(a8_packed_weight(N, K).bytes(), std::int64_t(sizeof(typename P::storage))) : 0;
     if constexpr (tiles) return packed_weight(K, N).elements();
     else if constexpr (pairs) return std::is_constant_evaluated() || Pairs::fast() ? packed_weight(K, N).elements() : 0;
+    else if constexpr (!std::same_as<P, precision::f32>) return 0;
     else return weight_panels(N, K).elements() + (has_pieces(s.constants<op::matmul>(), N, K) ? weight_pieces(N, K).elements() : 0);
   }
   static constexpr bool packs_blocks = tiles;
   /// Packs a weight (N, K) of the program's precision, or in blocks.
   /// @param elements  the size of the copy
   static void pack_transposed(const view& w, void* to, thread_pool* pool, [[maybe_unused]] std::int64_t elements = 0)
-      requires(std::same_as<P, precision::f32> || tiles || pairs) {
+      requires(std::same_as<P, precision::f32> || tiles || pairs || unpacks_codes) {
     const std::int64_t N = w.dims[0], K = w.dims[1];
+    if constexpr (unpacks_codes)
+      if (in_blocks(w.type)) {
+        const a8_packed_weight copy(N, K);
+        a8_packed_weight::set_type(to, w.type);
+        return pool->parallel(copy.panels(), [&](std::int64_t p, int) { copy.pack(portable::block_weight::of(w), p, to); });
+      }
     if constexpr (tiles || pairs) {
       const packed_weight copy(K, N);
       packed_weight::forget(to);
@@ -105,7 +120,7 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
         else copy.take_transposed(w.as<const bfloat16>(), p, to, found);
         packed_weight::note(to, found);
       });
-    } else {
+    } else if constexpr (std::same_as<P, precision::f32>) {
       const weight_panels copy(N, K);
       pool->parallel(copy.count(), [&](std::int64_t p, int) { copy.pack(w.as<const float>(), p, static_cast<float*>(to)); });
       if constexpr (pieces)
@@ -157,6 +172,8 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
   }
 
   static void rounded(const launch& l, const portable::matmul_shape& s, const portable::gemm_epilogue& finish) {
+    if constexpr (unpacks_codes)
+      if (l.constants<op::matmul>().packed) return a8_packed_gemm<P>(l, s, finish).run();
     if (a8_in_tiles(s)) {
       if constexpr (byte_tiles)
         if (Unit::bytes_permitted()) return a8_tile_gemm<a8_unit_product<Unit>>(l, s, finish).run();

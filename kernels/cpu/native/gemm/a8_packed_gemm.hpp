@@ -1,0 +1,252 @@
+#pragma once
+/// As portable::a8_gemm, with the same bits, with a weight whose codes are unpacked (a8_packed_weight.hpp), by products of unsigned and signed bytes (vpdpbusd).
+///
+/// Bound by the two ports that multiply: for each row, 16 columns and 32 terms they take 8 products of bytes and 2 of f32, so 10 clocks of 512 bits on Zen 4,
+/// whose other two ports convert and add. Two panels of 12 blocks of K (14 KB) stay in L1 for all rows of a cell. Where the result is in bf16 and the body is one
+/// of unit_body, sums of four rows and two panels are finished in registers, so a result is written once, a cache line for each row.
+#include <isotope/kernels/cpu/native/gemm/a8_packed_weight.hpp>
+#include <isotope/kernels/cpu/native/gemm/a8_round_rows.hpp>
+#include <isotope/kernels/cpu/native/gemm/unit_body.hpp>
+
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
+
+/// Needs config::has_byte_dots and vectors of 16 f32.
+template <class P> class a8_packed_gemm {
+  static constexpr std::int64_t high = a8_row_tile::rows, wide = 2 * quantized::panel_rows;
+  static constexpr std::int64_t most_rows = 512, most_code_bytes = 512 << 10;  // of rounded rows, which stay in L2
+  static constexpr std::int64_t most_sums = 16384;                             // of a cell: 64 KB of the stack and of L2
+  static constexpr std::int64_t cell_pairs = 4;  // of panels, with 128 rows, where a body works on whole cells
+  static constexpr std::int64_t deep = 12;       // blocks of K at once
+  static constexpr int some = 4;                 // rows at once
+  using kind = unit_body::kind;
+  using integers __attribute__((vector_size(64))) = std::int32_t;
+  using floats __attribute__((vector_size(64))) = float;
+
+ public:
+  static constexpr std::int64_t bytes(std::int64_t M, std::int64_t K) {
+    return tiles(M, K) * std::int64_t(sizeof(a8_row_tile)) + most_rows / high;
+  }
+  a8_packed_gemm(const launch& l, const portable::matmul_shape& s, const portable::gemm_epilogue& epilogue)
+      : l_(l),
+        s_(s),
+        epilogue_(epilogue),
+        rows_(static_cast<a8_row_tile*>(l.scratch)),
+        small_(static_cast<bool*>(l.scratch) + tiles(s.M, s.K) * std::int64_t(sizeof(a8_row_tile))),
+        packed_(l.in[1].data),
+        weight_(s.N, s.K),
+        blocks_(s.K / quantized::block) {
+    if constexpr (std::same_as<P, precision::bf16>) {
+      const bool finished = l.out.size() == 1 && l.accumulate == 0 && (epilogue.rounded() || epilogue.finishes_rounded());
+      if (!finished || s.N % wide != 0 || s.batches != 1 || blocks_ > portable::a8_joined) return;
+      const unit_body body(l, s.N);
+      how_ = body.what, bias_ = body.bias, residual_ = body.residual;
+    }
+  }
+
+  void run() const {
+    const std::int64_t row_bytes = larger_of(1, blocks_ * std::int64_t(sizeof(a8_row_tile)) / high);
+    std::int64_t most = most_rows;
+    while (most > 64 && most * row_bytes > most_code_bytes) most /= 2;
+    for (std::int64_t batch = 0; batch < s_.batches; ++batch)
+      for (std::int64_t m0 = 0; m0 < s_.M; m0 += most) {
+        const std::int64_t count = smaller(most, s_.M - m0);
+        if (a8_packed_weight::type(packed_) == dtype::q8_0) a8_round_all<dtype::q8_0, true>(l_, s_, batch, m0, count, rows_, small_);
+        else a8_round_all<dtype::q4_0, true>(l_, s_, batch, m0, count, rows_, small_);
+        multiply(batch, m0, count);
+      }
+  }
+
+ private:
+  static constexpr std::int64_t tiles(std::int64_t M, std::int64_t K) {
+    return divide_up(smaller(M, most_rows), high) * (K / quantized::block);
+  }
+
+  const launch& l_;
+  const portable::matmul_shape& s_;
+  const portable::gemm_epilogue& epilogue_;
+  a8_row_tile* rows_;
+  bool* small_;  // of each group of 16 rows: whether products may be subnormal
+  const void* packed_;
+  a8_packed_weight weight_;
+  std::int64_t blocks_;
+  kind how_ = kind::other;
+  const bfloat16 *bias_ = nullptr, *residual_ = nullptr;
+
+  /// Rows [m, m1) behind m0 and pairs [q, q1) of panels.
+  struct cell {
+    std::int64_t batch, m0, m, m1, q, q1;
+    std::int64_t cols() const { return (q1 - q) * wide; }
+  };
+  /// Blocks [first, end) of K, with those of the next panels to fetch.
+  struct step {
+    std::int64_t first, end;
+    const a8_panel_tile* next;
+  };
+
+  void multiply(std::int64_t batch, std::int64_t m0, std::int64_t count) const {
+    const std::int64_t pairs = divide_up(weight_.panels(), 2), threads = l_.pool == nullptr ? 1 : l_.pool->size();
+    std::int64_t across = how_ == kind::other ? cell_pairs : 1, rows = how_ == kind::other ? most_sums / (cell_pairs * wide) : most_rows;
+    while (threads > 1 && divide_up(pairs, across) * divide_up(count, rows) < 4 * threads) {
+      if (across > 1) across /= 2;
+      else if (rows > high && rows / 2 < count) rows /= 2;
+      else break;
+    }
+    const std::int64_t down = divide_up(count, rows);
+    portable::for_tasks(l_, divide_up(pairs, across) * down, double(count * s_.N * s_.K) * 0.003, [&](std::int64_t t, int) {
+      const std::int64_t m = t % down * rows, q = t / down * across;
+      const cell c{batch, m0, m, smaller(count, m + rows), q, smaller(pairs, q + across)};
+      switch (how_) {
+        case kind::none: return fill<kind::none>(c);
+        case kind::bias: return fill<kind::bias>(c);
+        case kind::gelu: return fill<kind::gelu>(c);
+        case kind::residual: return fill<kind::residual>(c);
+        default: return fill<kind::other>(c);
+      }
+    });
+  }
+
+  template <kind Kind> ISOTOPE_NOINLINE void fill(const cell& c) const {
+    if constexpr (Kind != kind::other && !std::same_as<P, precision::bf16>) {
+      return;
+    } else {
+      alignas(64) float tile[most_sums], total[Kind == kind::other ? most_sums : 1], bias[wide] = {};
+      const std::int64_t each = even_part(blocks_, deep, 1);
+      [[maybe_unused]] const bool joins = blocks_ > portable::a8_joined;
+      bool normal = true;
+      if constexpr (Kind != kind::other && Kind != kind::none) {
+        const even_and_odd x = even_and_odd::of(bias_ + c.q * wide);
+        normal = !x.has_subnormals();
+        store(bias, x.even, x.odd);
+      }
+      for (std::int64_t q = c.q; q < c.q1; ++q) {
+        const std::int64_t panels = smaller(2, weight_.panels() - 2 * q);
+        for (std::int64_t first = 0, end = 0; first < blocks_; first = end) {
+          end = smaller(first + each, smaller(blocks_, (first / portable::a8_joined + 1) * portable::a8_joined));
+          const step now{first, end, next_of(q, end)};
+          if (panels == 2) rows_of<Kind, 2>(c, q, now, tile, bias, normal);
+          else if constexpr (Kind == kind::other) rows_of<Kind, 1>(c, q, now, tile, bias, normal);
+          if constexpr (Kind == kind::other)
+            if (joins && (end == blocks_ || end % portable::a8_joined == 0))
+              for (std::int64_t m = 0; m < c.m1 - c.m; ++m)
+                join(tile + m * c.cols() + (q - c.q) * wide, total + m * c.cols() + (q - c.q) * wide, 16 * panels,
+                     first >= portable::a8_joined);
+        }
+      }
+      if constexpr (Kind == kind::other)
+        epilogue_.finish(c.batch, c.m0 + c.m, c.m0 + c.m1, c.q * wide, smaller(s_.N, c.q1 * wide), joins ? total : tile, c.cols());
+    }
+  }
+  /// The first tile that is read after those of the blocks before `end` of pair q.
+  const a8_panel_tile* next_of(std::int64_t q, std::int64_t end) const {
+    if (end < blocks_) return weight_.panel(packed_, 2 * q) + end;
+    return 2 * q + 3 < weight_.panels() ? weight_.panel(packed_, 2 * q + 2) : nullptr;
+  }
+
+  template <kind Kind, int Panels>
+  ISOTOPE_NOINLINE void rows_of(const cell& c, std::int64_t q, const step& now, float* tile, const float* bias, bool normal) const {
+    const std::int64_t ld = c.cols();
+    const bool last = now.end == blocks_;
+    for (std::int64_t m = c.m; m < c.m1; m += some) {
+      const std::int64_t group = m / high, count = smaller(some, c.m1 - m), at = (c.m0 + m) * s_.N + q * wide;
+      float* const y = tile + (m - c.m) * ld + (q - c.q) * wide;
+      if constexpr (Kind != kind::other)
+        if (last) fetch<Kind>(at, count);
+      if (now.next != nullptr && m % high == 0 && (m == c.m || m + high >= c.m1)) fetch_tiles(now.next, Panels, now.end - now.first);
+      multiply<Panels>(weight_.panel(packed_, 2 * q) + now.first, blocks_, rows_ + group * blocks_ + now.first, m % high,
+                       now.end - now.first, y, ld, now.first % portable::a8_joined > 0);
+      if constexpr (Kind != kind::other)
+        if (last) finish<Kind>(y, at, count, q * wide, bias, normal && !small_[group]);
+    }
+  }
+
+  /// y = sums of some rows from row r on and Panels panels over `blocks` blocks, added to y if `add`.
+  ///
+  /// A function of its own, which keeps to the bound of 80 clocks a block; as a part of another one it took 85 to 92 of g++ 12.
+  template <int Panels>
+  ISOTOPE_NOINLINE static void multiply(const a8_panel_tile* w, std::int64_t apart, const a8_row_tile* a, std::int64_t r,
+                                        std::int64_t blocks, float* y, std::int64_t ld, bool add) {
+    floats part[Panels][some];
+#pragma GCC unroll 2
+    for (int v = 0; v < Panels; ++v) a8_begin(part[v], y + 16 * v, ld, add);
+    const auto* x = reinterpret_cast<const std::byte*>(a->code[r]);
+    const auto* factors = reinterpret_cast<const std::byte*>(a->scale + r);
+    constexpr std::size_t to_offset = offsetof(a8_row_tile, offset) - offsetof(a8_row_tile, scale);
+    for (std::int64_t b = 0; b < blocks; ++b, ++w, x += sizeof *a, factors += sizeof *a) {
+      integers sum[Panels][some];
+#pragma GCC unroll 4
+      for (int i = 0; i < some; ++i) {
+        isa::broadcast_word(sum[0][i], factors + to_offset + 4 * i);
+        if constexpr (Panels == 2) sum[1][i] = sum[0][i];
+      }
+#pragma GCC unroll 8
+      for (int j = 0; j < 8; ++j) {
+        integers code[Panels];
+#pragma GCC unroll 2
+        for (int v = 0; v < Panels; ++v) {
+          __builtin_memcpy(&code[v], w[v * apart].code[j], sizeof code[v]);
+          isa::hold(code[v]);
+        }
+#pragma GCC unroll 4
+        for (int i = 0; i < some; ++i) {
+          integers word;
+          isa::broadcast_word(word, x + quantized::block * i + 4 * j);
+#pragma GCC unroll 2
+          for (int v = 0; v < Panels; ++v) isa::add_products_of_bytes(sum[v][i], code[v], word);
+        }
+      }
+#pragma GCC unroll 2
+      for (int v = 0; v < Panels; ++v) {
+        floats scale;
+        __builtin_memcpy(&scale, w[v * apart].scale, sizeof scale);
+#pragma GCC unroll 4
+        for (int i = 0; i < some; ++i) {
+          floats shifted, by;
+          __builtin_memcpy(&shifted, &sum[v][i], sizeof shifted);
+          isa::broadcast_word(by, factors + 4 * i);
+          part[v][i] = isa::fma_lanes(floats((shifted - a8_row_tile::centre) * scale), by, part[v][i]);
+        }
+      }
+    }
+#pragma GCC unroll 2
+    for (int v = 0; v < Panels; ++v) a8_put(part[v], y + 16 * v, ld);
+  }
+
+  /// Adds the sums of up to 64 blocks of K to those of the blocks before.
+  static void join(const float* part, float* total, std::int64_t n, bool any) {
+    for (std::int64_t i = 0; i < n; ++i) total[i] = any ? total[i] + part[i] : part[i];
+  }
+  void fetch_tiles(const a8_panel_tile* next, int panels, std::int64_t blocks) const {
+    for (int v = 0; v < panels; ++v)
+      for (const std::byte *at = reinterpret_cast<const std::byte*>(next + v * blocks_), *end = at + blocks * std::int64_t(sizeof *next);
+           at < end; at += 64)
+        __builtin_prefetch(at, 0, 2);
+  }
+  /// Fetches the lines that `finish` reads and writes.
+  template <kind Kind> ISOTOPE_INLINE void fetch(std::int64_t at, std::int64_t rows) const {
+    const auto* const y = l_.out[0].as<const bfloat16>();
+    for (std::int64_t i = 0; i < rows; ++i) {
+      __builtin_prefetch(y + at + i * s_.N, 1, 3);
+      if constexpr (Kind == kind::residual) __builtin_prefetch(residual_ + at + i * s_.N, 0, 3);
+    }
+  }
+  /// Finishes and stores `rows` rows of 32 sums each, of columns from n on; the result begins at element `at`.
+  /// @param normal  neither sums nor biases are subnormal
+  template <kind Kind>
+  ISOTOPE_NOINLINE void finish(const float* sums, std::int64_t at, std::int64_t rows, std::int64_t n, const float* bias,
+                               bool normal) const {
+    auto* const to = l_.out[0].as<bfloat16>() + at;
+    even_and_odd v[some];
+#pragma GCC unroll 4
+    for (int i = 0; i < some; ++i) v[i] = {load_vector(sums + wide * i), load_vector(sums + wide * i + lanes)};
+    const bfloat16* const residual = Kind == kind::residual ? residual_ + at : to;
+    if constexpr (config::has_bf16_pairs)
+      if (rows == some && normal) return unit_body::finish<Kind>(v, bias, residual, to, s_.N);
+    for (std::int64_t i = 0; i < rows; ++i) exactly<Kind>(v[i], n, residual + i * s_.N, to + i * s_.N);
+  }
+  template <kind Kind> ISOTOPE_NOINLINE void exactly(const even_and_odd& v, std::int64_t n, const bfloat16* residual, bfloat16* to) const {
+    const bfloat16* const bias = Kind == kind::none ? to : bias_ + n;
+    store(to, unit_body::finished<Kind>(v.even, bias, residual), unit_body::finished<Kind>(v.odd, bias + lanes, residual + lanes));
+  }
+};
+
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
