@@ -6,7 +6,7 @@
 MODEL is the folder of a BERT, --f32 and --bf16 name bench_embed of builds for cpu in these precisions. Ids are random, lengths equal, nothing is padded. For
 each kind of arithmetic and each batch every program runs for SECONDS, one after the other, ROUNDS times: the medians of the rounds, by the clock and by
 processor time, and the best round by the clock. Programs give the last hidden state, isotope the pooled vectors, in f32 batch invariant and, "any order", not. `int8`: here weights in q8_0, and activations rounded to 8 bits (--a8) by the
-program of f32, or in bf16 by that of bf16 ("isotope bf16"); in onnxruntime quantize_dynamic per channel, in CTranslate2 int8, in OpenVINO the model that nncf.quantize makes (MODEL/int8.xml if it is there).
+program of f32 and by that of bf16 ("isotope bf16, a8"), or in bf16 ("isotope bf16"); in onnxruntime quantize_dynamic per channel, in CTranslate2 int8, in OpenVINO the model that nncf.quantize makes (MODEL/int8.xml if it is there).
 """
 import argparse
 import os
@@ -182,6 +182,7 @@ for kind in args.kinds:
         runs["isotope"] = Ours(args.f32, "--weights", "q8_0", "--a8")
     if kind == "int8" and args.bf16:
         runs["isotope bf16"] = Ours(args.bf16, "--weights", "q8_0")
+        runs["isotope bf16, a8"] = Ours(args.bf16, "--weights", "q8_0", "--a8")
     if kind == "bf16" and args.bf16:
         runs["isotope"] = Ours(args.bf16)
     for name, run in peers.items():
