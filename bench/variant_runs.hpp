@@ -107,7 +107,7 @@ template <class Device, class Loaded> class host_runs {
 };
 
 /// Runs of a loaded problem by the device's clock, each submitted by itself, behind others of the same kind: as the library times short variants. Copies from and to the host are left out,
-/// and the forward step before a gradient.
+/// and the forward step before a gradient. Of short ones several recordings take turns, since each has a time of its own.
 template <class Device, class Loaded> class device_runs {
   using timer = decltype(std::declval<Loaded&>().s.queue().timer());
 
@@ -128,18 +128,22 @@ template <class Device, class Loaded> class device_runs {
     if (auto first = r.timer_->seconds(*once); !first) return first.error();  // code is loaded
     const auto first = r.timer_->seconds(*once);
     if (!first) return first.error();
-    auto run = r.timer_->prepare_alone(all, std::clamp(int(2e-4 / std::max(*first, 1e-7)), 1, 50));
-    if (!run) return run.error();
-    r.run_ = *std::move(run);
+    const int before = std::clamp(int(2e-4 / std::max(*first, 1e-7)), 1, 50), recordings = *first < 1e-4 ? 16 : 2;
+    for (int k = 0; k < recordings; ++k) {
+      auto run = r.timer_->prepare_alone(all, before);
+      if (!run) return run.error();
+      r.runs_.push_back(*std::move(run));
+    }
     r.problem_ = std::move(p);
     return r;
   }
-  iso::result<double> seconds() { return timer_->seconds(run_); }
+  iso::result<double> seconds() { return timer_->seconds(runs_[next_++ % runs_.size()]); }
 
  private:
   std::shared_ptr<Loaded> problem_;
   std::unique_ptr<timer> timer_;
-  typename timer::run run_;
+  std::vector<typename timer::run> runs_;  // by recording
+  std::size_t next_ = 0;
 };
 
 template <class Device> struct runs_of {
@@ -156,11 +160,11 @@ struct contender {
   runs of;
   std::vector<double> rounds = {};
   bool left = false;  // it was too slow to be the fastest
-  /// The least on a processor, since other programs only make a run longer; on a device with a clock of its own a quarter of the rounds took less.
+  /// The least on a processor, since other programs only make a run longer; on a device with a clock of its own the median, of rounds in which recordings take turns.
   double seconds() const {
     std::vector<double> sorted = rounds;
     std::sort(sorted.begin(), sorted.end());
-    return sorted.empty() ? 0 : sorted[on_host ? 0 : (sorted.size() - 1) / 4];
+    return sorted.empty() ? 0 : sorted[on_host ? 0 : (sorted.size() - 1) / 2];
   }
 };
 
@@ -184,9 +188,13 @@ inline iso::result<void> warm_up(const std::vector<contender*>& all) {
 
 /// Times contenders by turns, each round beginning with the next one: at least `least` rounds, and more until `span` seconds for each of them are over. Those whose times are so much longer than the
 /// least that they cannot be the fastest leave after three rounds (1.5 times), after six (1.2) and after twelve (1.1).
-inline iso::result<void> by_turns(const std::vector<contender*>& all, int least, double span) {
+/// `more`: after the rounds that were.
+inline iso::result<void> by_turns(const std::vector<contender*>& all, int least, double span, bool more = false) {
   if (auto warm = warm_up(all); !warm) return warm;
-  for (contender* c : all) c->rounds.clear(), c->left = false;
+  for (contender* c : all) {
+    if (!more) c->rounds.clear();
+    c->left = false;
+  }
   const double end = seconds() + span * double(all.size());
   int count = least;
   for (int round = 0; round < count || seconds() < end; ++round) {

@@ -6,7 +6,9 @@
 #include <isotope/isotope.hpp>
 #include <isotope/plan/dynamic.hpp>
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -92,6 +94,22 @@ TEST(cuda_autotune, variants_are_timed_with_what_follows_them_in_the_plan_and_no
   EXPECT_NE(folder.read("choices").find("\tmeasured " + timed.chosen + "\n"), std::string::npos);
   EXPECT_TRUE(timed.messages.empty());
   for (std::size_t i = 0; i < off.y.size(); ++i) ASSERT_NEAR(off.y[i], timed.y[i], 1e-5f);
+}
+TEST(cuda_autotune, a_timer_copies_between_addresses_of_the_device) {
+  const auto d = isotope_test::there(device<f32>::open(cuda_test::test_options()));
+  auto s = d->load(*plan_inference<f32>(product{}));
+  ASSERT_TRUE(s.ok());
+  auto timer = s->queue().timer();
+  auto m = timer.allocate(1024);
+  ASSERT_TRUE(m.ok());
+  std::vector<std::uint8_t> bytes(1024), got(1024);
+  for (std::size_t i = 0; i < 512; ++i) bytes[i] = std::uint8_t(1 + i % 251);
+  ASSERT_TRUE(timer.upload(*m, 0, std::as_bytes(std::span(bytes))).ok());
+  ASSERT_TRUE(timer.copy(m->address() + 520, m->address() + 8, 100).ok());
+  const memory_piece all{0, std::as_writable_bytes(std::span(got))};
+  ASSERT_TRUE(timer.download(*m, {&all, 1}).ok());
+  for (std::size_t i = 0; i < 100; ++i) bytes[520 + i] = bytes[8 + i];
+  EXPECT_EQ(got, bytes);
 }
 
 }  // namespace autotune_test

@@ -6,7 +6,9 @@
 #include <isotope/isotope.hpp>
 #include <isotope/plan/dynamic.hpp>
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -88,6 +90,33 @@ TEST(vulkan_autotune, variants_are_timed_with_what_follows_them_in_the_plan_and_
   EXPECT_TRUE(has(folder.read("pipelines.choices"), "\tmeasured " + timed.chosen + "\n"));
   EXPECT_TRUE(timed.messages.empty());
   for (std::size_t i = 0; i < off.y.size(); ++i) ASSERT_NEAR(off.y[i], timed.y[i], 1e-5f);
+}
+/// A recorder's copies, of no plan.
+struct copies_of {
+  plan_recorder& by;
+  std::vector<dispatch> operator()(const step_recording&) const { return {}; }
+  dispatch copy(std::uint64_t to, std::uint64_t from, std::int64_t bytes) const { return by.copy(to, from, bytes, by.pool()); }
+};
+TEST(vulkan_autotune, a_timer_copies_the_blocks_of_16_bytes_that_are_whole) {
+  auto c = *isotope_test::there(context::open(vulkan_test::test_options()));
+  const auto made = std::make_shared<pipelines>(c);
+  const auto d = device<f32>::over(c, made);
+  auto s = d.load(*plan_inference<f32>(product{}));
+  ASSERT_TRUE(s.ok());
+  const copies_of copies{s->queue().recorder()};
+  variant_timer timer(c, *made, copies);
+  ASSERT_TRUE(timer.compile({}, {}).ok());
+  auto m = timer.allocate(2048);
+  ASSERT_TRUE(m.ok());
+  std::vector<std::uint8_t> bytes(2048), got(2048);
+  for (std::size_t i = 0; i < 1024; ++i) bytes[i] = std::uint8_t(1 + i % 251);
+  ASSERT_TRUE(timer.upload(*m, 0, std::as_bytes(std::span(bytes))).ok());
+  ASSERT_TRUE(timer.copy(m->address() + 1024 + 20, m->address() + 36, 200).ok());
+  ASSERT_TRUE(timer.copy(m->address() + 1500, m->address() + 12, 10).ok()) << "no whole block";
+  const memory_piece all{0, std::as_writable_bytes(std::span(got))};
+  ASSERT_TRUE(timer.download(*m, {&all, 1}).ok());
+  for (std::size_t i = 0; i < 176; ++i) bytes[1024 + 32 + i] = bytes[48 + i];
+  EXPECT_EQ(got, bytes);
 }
 TEST(vulkan_autotune, without_measuring_a_missing_choice_is_the_estimate_and_is_written_and_measured_later) {
   const scratch_folder folder;

@@ -130,6 +130,15 @@ status copy_to_host(void* to, device_address from, std::size_t bytes, stream_han
     });
   });
 }
+status copy_on_device(device_address to, device_address from, std::size_t bytes, stream_handle stream) {
+  return enter("cuMemcpyDtoDAsync", [&](driver_state&) {
+    if (!on_device(to, bytes) || !on_device(from, bytes)) return status::invalid_value;
+    return submit(stream, [=] {
+      std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
+      return status::success;
+    });
+  });
+}
 status fill_words(device_address to, unsigned value, std::size_t words, stream_handle stream) {
   return enter("cuMemsetD32Async", [&](driver_state&) {
     if (to % 4 != 0 || !on_device(to, 4 * words)) return status::invalid_value;
@@ -188,6 +197,7 @@ std::vector<entry_point> memory_entries() {
       entry("cuCtxEnablePeerAccess", 4000, enable_peer_access),
       entry("cuMemcpyHtoDAsync", 3020, copy_to_device),
       entry("cuMemcpyDtoHAsync", 3020, copy_to_host),
+      entry("cuMemcpyDtoDAsync", 3020, copy_on_device),
       entry("cuMemsetD32Async", 3020, fill_words),
   };
 }

@@ -164,6 +164,7 @@ struct driver_table {
   call<void*> free_host = nullptr;
   call<device_address, const void*, std::size_t, stream_handle> copy_to_device = nullptr;
   call<void*, device_address, std::size_t, stream_handle> copy_to_host = nullptr;
+  call<device_address, device_address, std::size_t, stream_handle> copy_on_device = nullptr;
   call<device_address, unsigned, std::size_t, stream_handle> fill_words = nullptr;
   call<stream_handle*, unsigned> create_stream = nullptr;
   call<stream_handle> destroy_stream = nullptr;
@@ -233,6 +234,7 @@ struct driver_table {
     each(free_host, "cuMemFreeHost", true);
     each(copy_to_device, "cuMemcpyHtoDAsync", true);
     each(copy_to_host, "cuMemcpyDtoHAsync", true);
+    each(copy_on_device, "cuMemcpyDtoDAsync", true);
     each(fill_words, "cuMemsetD32Async", true);
     each(create_stream, "cuStreamCreate", true);
     each(destroy_stream, "cuStreamDestroy", true);

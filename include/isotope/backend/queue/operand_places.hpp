@@ -61,6 +61,11 @@ class operand_places {
     for (island& i : islands_)
       if (i.where == area::noise || (i.where == area::written && may_write(i.from))) i.to = i.from.first;
   }
+  /// Calls each(bytes in the program, address of their own) for numbers that are only read, of places that do not stay.
+  template <class Each> void each_number(const Each& each) const {
+    for (const island& i : islands_)
+      if (i.where == area::noise) each(i.from, i.to);
+  }
   bool placed() const { return placed_; }
   /// The bytes of an area, wherever it begins.
   std::int64_t bytes_of(area where) const {

@@ -30,4 +30,20 @@ inline bool results_agree(dtype type, std::span<const std::byte> a, std::span<co
   return true;
 }
 
+/// A part of a result in memory.
+struct result_part {
+  std::int64_t at = 0, bytes = 0;
+  dtype type = dtype::f32;
+};
+/// Whether all parts of two results agree, which lie one behind the other.
+inline bool results_agree(std::span<const result_part> parts, std::span<const std::byte> a, std::span<const std::byte> b) {
+  std::size_t at = 0;
+  for (const result_part& p : parts) {
+    const auto n = std::size_t(p.bytes);
+    if (!results_agree(p.type, a.subspan(at, n), b.subspan(at, n))) return false;
+    at += n;
+  }
+  return true;
+}
+
 }  // namespace isotope

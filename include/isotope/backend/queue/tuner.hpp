@@ -13,6 +13,7 @@
 
 #include "../../core/error.hpp"
 #include "../../plan/plan.hpp"
+#include "lent_numbers.hpp"
 #include "memory_use.hpp"
 #include "operand_noise.hpp"
 #include "operand_places.hpp"
@@ -26,7 +27,8 @@ namespace isotope {
 /// `seconds` of it runs them once more and says how long the device took. `compile` is called before, with all that will be timed, and with all that the plan
 /// runs, which a device may compile, too, while others are timed. It may return before they are compiled, and `ready` waits for some of them. A timer may also have
 /// `prepare_alone`, of dispatches that are submitted by themselves for each time that they run: then the device has nothing of them at hand, such as their instructions, as in a plan, where other kernels ran before. Its second argument is how many runs
-/// last about as long as the host needs to submit some.
+/// last about as long as the host needs to submit some. Its `recordings` is how many such recordings of the same dispatches are to be timed, where each takes a time of its own, by its place in memory. With `copy` between
+/// addresses of the device, they run on numbers.
 template <class T>
 concept VariantTimer = requires(T& t, const step_recording& how, const std::vector<typename T::dispatch>& all, typename T::memory& m,
                                 std::span<const std::byte> from, std::span<const memory_piece> pieces, typename T::run& run) {
@@ -94,11 +96,13 @@ template <VariantTimer T> class tuner {
       0.05;  // before the first choice of a plan: an idle device takes a while until its clock is that of work
   static constexpr bool shared = requires { requires T::shared; };  // the device runs other programs meanwhile
   static constexpr double most_alone = 5e-4;                        // seconds: of longer kernels the start does not count
+  static constexpr double most_recorded = 1e-4;                     // seconds: of longer kernels the place of the recording does not count
   static constexpr double unlimited = 1e9;                          // times the least time: nothing leaves
   static constexpr double tie_behind = 1.01, tie_alone = 1.003;     // times the least time, which ties take at most
 
  private:
   using area = operand_places::area;
+  using runs = std::vector<std::vector<typename T::run>>;  // of each variant
   struct choice {
     std::string signature, estimated;
     std::int32_t step = -1;
@@ -119,6 +123,7 @@ template <VariantTimer T> class tuner {
   T& timer_;
   std::optional<memory> store_;
   std::array<std::int64_t, operand_places::areas> first_{};  // of the areas in the store
+  std::int64_t kept_ = 0, kept_bytes_ = 0;                   // behind them: what the plan has where numbers are lent to it
   tuning_times spent_;
   int cold_ = 100;  // runs until the device is warm
 
@@ -178,9 +183,12 @@ template <VariantTimer T> class tuner {
       c.results = c.places.results().size();
       if constexpr (runs_alone) record_next(c, c.places);
       for (std::size_t k = 0; k < bytes.size(); ++k) bytes[k] = std::max(bytes[k], c.places.bytes_of(area(k)));
+      const bool is_short = std::any_of(c.variants.begin(), c.variants.end(), [](const auto& v) { return v.predicted < most_alone; });
+      if (CopiesOnDevice<T> && is_short) kept_bytes_ = std::max(kept_bytes_, c.places.bytes_of(area::noise));
     }
     for (std::size_t k = 1; k < bytes.size(); ++k) first_[k] = first_[k - 1] + (bytes[k - 1] + 255) / 256 * 256;
-    auto m = timer_.allocate(first_.back() + bytes.back());
+    kept_ = first_.back() + (bytes.back() + 255) / 256 * 256;
+    auto m = timer_.allocate(kept_ + kept_bytes_);
     if (!m) return m.error();
     store_ = *std::move(m);
     for (choice& c : missing) {
@@ -211,12 +219,8 @@ template <VariantTimer T> class tuner {
 
   /// Parts of a result that variants are compared by, spread over it.
   static constexpr std::int64_t most_parts = 64, part_bytes = 4096;
-  struct part {
-    std::int64_t at = 0, bytes = 0;  // in the store
-    dtype type = dtype::f32;
-  };
-  std::vector<part> parts_of(const choice& c) const {
-    std::vector<part> parts;
+  std::vector<result_part> parts_of(const choice& c) const {
+    std::vector<result_part> parts;
     const operand_places& places = c.places;
     for (std::size_t i = 0; i < c.results; ++i) {
       const auto& [r, type] = places.results()[i];
@@ -232,30 +236,21 @@ template <VariantTimer T> class tuner {
     double seconds = 0;
   };
   /// Runs a variant on the same numbers as every other, with zeros where it writes.
-  result<first_run> run_first(typename T::run& once, const operand_places& places, const std::vector<part>& parts) {
+  result<first_run> run_first(typename T::run& once, const operand_places& places, const std::vector<result_part>& parts) {
     if (auto r = timer_.clear(*store_, first_[2], places.bytes_of(area::written) / 4 * 4); !r) return r.error();
     std::int64_t bytes = 0;
-    for (const part& p : parts) bytes += p.bytes;
+    for (const result_part& p : parts) bytes += p.bytes;
     auto t = timer_.seconds(once);
     if (!t) return t.error();
     first_run got{std::vector<std::byte>(std::size_t(bytes), std::byte{}), *t};
     std::vector<memory_piece> pieces;
     std::size_t at = 0;
-    for (const part& p : parts) {
+    for (const result_part& p : parts) {
       pieces.push_back({p.at, std::span(got.results).subspan(at, std::size_t(p.bytes))});
       at += std::size_t(p.bytes);
     }
     if (auto r = timer_.download(*store_, pieces); !r) return r.error();
     return got;
-  }
-  static bool agree(const std::vector<part>& parts, std::span<const std::byte> a, std::span<const std::byte> b) {
-    std::size_t at = 0;
-    for (const part& p : parts) {
-      const auto n = std::size_t(p.bytes);
-      if (!results_agree(p.type, a.subspan(at, n), b.subspan(at, n))) return false;
-      at += n;
-    }
-    return true;
   }
 
   /// The name of the fastest variant; empty: none could be timed.
@@ -268,12 +263,12 @@ template <VariantTimer T> class tuner {
     for (const auto& all : c.recorded)
       if (auto r = timer_.ready(all); !r) return r.error();
     took(spent_.compiling);
-    const std::vector<part> parts = parts_of(c);
+    const std::vector<result_part> parts = parts_of(c);
     const auto first =
         std::size_t(std::find_if(c.variants.begin(), c.variants.end(), [&](const timed_variant& v) { return v.name == c.estimated; }) -
                     c.variants.begin());
     std::vector<std::byte> want;  // what the variant of the least predicted time writes
-    std::vector<typename T::run> several(c.variants.size());
+    runs several(c.variants.size());
     double least = 0;
     for (std::size_t n = 0; n < c.variants.size(); ++n) {
       const std::size_t k = n == 0 ? first : n - (n <= first ? 1 : 0);
@@ -283,7 +278,7 @@ template <VariantTimer T> class tuner {
       auto got = run_first(*once, c.places, parts);
       if (!got) return got.error();
       if (n == 0) want = got->results;
-      v.agrees = agree(parts, want, got->results);
+      v.agrees = results_agree(parts, want, got->results);
       if (!v.agrees) cache_.say("'" + v.name + "' is not used: its results are not those of '" + c.estimated + "' for " + c.signature);
       constexpr double much = shared ? 2.5 : 1.5, is_short = shared ? 2e-2 : 1e-3;  // of a processor: others may slow any run down by half
       const int more = !v.agrees || (n == 0 && !shared) ? 0 : shared ? 4 : 2;
@@ -299,12 +294,12 @@ template <VariantTimer T> class tuner {
       }
       auto r = timer_.prepare(c.recorded[k], int(std::clamp(window_seconds / std::max(got->seconds, 1e-9), 1.0, double(most_runs))));
       if (!r) return r.error();
-      several[k] = *std::move(r);
+      several[k].push_back(*std::move(r));
     }
     took(spent_.comparing);
     if constexpr (runs_alone)
       for (const double end = began + warm_seconds; cold_ > 0; cold_ = monotonic_seconds() > end ? 0 : cold_ - 1)
-        if (auto t = timer_.seconds(several[first]); !t) return t.error();
+        if (auto t = timer_.seconds(several[first].front()); !t) return t.error();
     const auto tie = time(c, several);
     if (!tie) return tie.error();
     took(spent_.timing);
@@ -315,7 +310,7 @@ template <VariantTimer T> class tuner {
   /// Sets the times of variants, and returns what makes a tie. From the third round on, those leave that take a tenth longer than the fastest, from the fifth on a twentieth. Before, one disturbed
   /// run would do it. Kernels of less than 0.5 ms that are left after three rounds run alone, if the device can do that: behind itself, a kernel starts
   /// sooner than in a plan. Four variants of a product took 19.5 to 21.2 us behind themselves, and alone 21.9 to 26.9, in another order, which is that of plans; so of short ones only those leave before that take a quarter longer.
-  result<double> time(choice& c, std::vector<typename T::run>& several) {
+  result<double> time(choice& c, runs& several) {
     std::vector<timed_variant>& all = c.variants;
     turns how{.tie = tie_behind, .much = [](int round, double) { return round < 3 ? unlimited : round < 5 ? 1.1 : 1.05; }};
     if constexpr (shared) {
@@ -337,7 +332,7 @@ template <VariantTimer T> class tuner {
       if (!least) return least.error();
       const auto left = std::count_if(all.begin(), all.end(), [](const auto& v) { return v.seconds > 0; });
       if (left == 1) return tie_behind;
-      if (*least < most_alone) return time_alone(all, c, several);
+      if (*least < most_alone) return on_numbers(c, [&] { return time_alone(all, c, *least, several); });
     }
     auto t = by_turns(timer_, all, several, how);
     return t ? result<double>(tie_behind) : t;
@@ -355,25 +350,48 @@ template <VariantTimer T> class tuner {
     }
     return true;
   }
+  static constexpr int recordings = [] {
+    if constexpr (requires { T::recordings; }) return T::recordings;
+    else return 1;
+  }();
+  /// Calls f() while the plan has numbers where a choice only reads, if there is memory to keep what it has.
+  template <class F> result<double> on_numbers(const choice& c, const F& f) {
+    if constexpr (CopiesOnDevice<T>)
+      if (c.places.bytes_of(area::noise) <= kept_bytes_) {
+        const std::uint64_t kept = store_->address() + std::uint64_t(kept_);
+        if (auto r = lend_numbers(timer_, c.places, kept); !r) return r.error();
+        auto got = f();
+        if (auto r = take_numbers_back(timer_, c.places, kept); !r) return r.error();
+        return got;
+      }
+    return f();
+  }
   /// Sets the times of the variants that are left, from rounds in which each runs alone, with what follows it in the plan. They read what they read in the plan, where that lies, since times depend by some percent
-  /// on the places of operands in memory, and write where the plan keeps what lasts no longer than a run. The first run of each does not count.
-  result<double> time_alone(std::vector<timed_variant>& all, const choice& c, std::vector<typename T::run>& several) {
+  /// on the places of operands in memory, and write where the plan keeps what lasts no longer than a run. The first run of each does not count. Of several recordings the medium one counts.
+  ///
+  /// @param least  of the variants' seconds
+  result<double> time_alone(std::vector<timed_variant>& all, const choice& c, double least, runs& several) {
     operand_places places = c.places;
     places.stay([&](const byte_range& r) { return temporary(c, r); });
     const std::vector<dispatch> next = record_next(c, places);
+    const int count = least < most_recorded ? recordings : 1;
     for (std::size_t k = 0; k < all.size(); ++k) {
       if (all[k].seconds <= 0) continue;
       std::vector<dispatch> dispatches = record(c, all[k].name, &places);
       dispatches.insert(dispatches.end(), next.begin(), next.end());
       if (auto r = timer_.ready(dispatches); !r) return r.error();
-      auto r = timer_.prepare_alone(dispatches, int(std::clamp(window_seconds / all[k].seconds, 1.0, double(most_runs))));
-      if (!r) return r.error();
-      several[k] = *std::move(r);
-      if (auto t = timer_.seconds(several[k]); !t) return t.error();
+      several[k].clear();
+      for (int n = 0; n < count; ++n) {
+        auto r = timer_.prepare_alone(dispatches, int(std::clamp(window_seconds / all[k].seconds, 1.0, double(most_runs))));
+        if (!r) return r.error();
+        several[k].push_back(*std::move(r));
+      }
+      if (auto t = timer_.seconds(several[k].front()); !t) return t.error();
     }
-    const turns how{.tie = tie_alone, .least = 9, .usual = 9, .much = [](int round, double) {
-                      return round < 3 ? unlimited : round < 5 ? 1.2 : 1.1;
-                    }};
+    turns how{.tie = tie_alone, .least = 9, .usual = 9, .much = [](int round, double) {
+                return round < 3 ? unlimited : round < 5 ? 1.2 : 1.1;
+              }};
+    if (count > 1) how.part = 0.5, how.least = how.usual = std::max(count, 9), how.most = std::max(how.most, 3 * how.least);
     auto t = by_turns(timer_, all, several, how);
     return t ? result<double>(tie_alone) : t;
   }

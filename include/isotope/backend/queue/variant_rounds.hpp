@@ -80,9 +80,10 @@ struct turns {
 ///
 /// @param timer    a VariantTimer
 /// @param all      those whose `seconds` are less than 0 do not run
-/// @param several  a run of each
+/// @param several  runs of each, which take turns, too: round k runs the one with number k
 template <class Timer>
-result<double> by_turns(Timer& timer, std::vector<timed_variant>& all, const std::vector<typename Timer::run>& several, const turns& how) {
+result<double> by_turns(Timer& timer, std::vector<timed_variant>& all, const std::vector<std::vector<typename Timer::run>>& several,
+                        const turns& how) {
   const double start = monotonic_seconds();
   variant_rounds times(all.size(), how.part);
   for (int round = 1;; ++round) {
@@ -91,7 +92,7 @@ result<double> by_turns(Timer& timer, std::vector<timed_variant>& all, const std
     for (std::size_t n = 0; n < all.size(); ++n) {
       const std::size_t k = (n + std::size_t(round)) % all.size();
       if (all[k].seconds < 0) continue;
-      auto t = timer.seconds(several[k]);
+      auto t = timer.seconds(several[k][std::size_t(round) % several[k].size()]);
       if (!t) return t.error();
       times.add(k, *t);
       all[k].seconds = times.seconds(k);

@@ -47,31 +47,31 @@ struct plan_recorder {
 
   /// The dispatches of a run; the last one copies the outputs to readback memory.
   std::vector<dispatch> list(const bound_plan& p, std::uint8_t active, constant_pool& pool) {
-    const device_limits& limits = device->physical().limits;
     auto all = chosen(p, active, pool);
     join_whole_step(p, all, pool);
     const auto bytes = p.plan.totals.region[std::size_t(value_kind::output)];
     if (p.readback == 0 || bytes == 0 || device->options.diagnose.no_readback) return all;
-    const std::uint64_t from = p.base[value_kind::output];
+    all.push_back(copy(p.readback, p.base[value_kind::output], bytes, pool));
+    return all;
+  }
+  /// Copies whole blocks of 16 bytes.
+  dispatch copy(std::uint64_t to, std::uint64_t from, std::int64_t bytes, constant_pool& pool) const {
+    const device_limits& limits = device->physical().limits;
     const struct {
       std::uint64_t from, to;
       std::uint32_t blocks;
-    } push{from, p.readback, std::uint32_t(bytes / 16)};
+    } push{from, to, std::uint32_t(bytes / 16)};
     recording r(pool, *made);
     enter_set(r, isotope::kernels::portable::name);
     r.launch_size = limits.switches.launch_size;
     r.add(shaders::readback, constants{64u, limits.subgroup}, push, per_invocation(bytes / 16, 64), {range(from, bytes)},
-          {range(p.readback, bytes)});
-    all.push_back(std::move(r.dispatches.back()));
-    return all;
+          {range(to, bytes)});
+    return std::move(r.dispatches.back());
   }
   /// The dispatches of the steps, with the variants of kernels that are known to be the fastest. Where they are not known, they are timed if that is asked for.
   std::vector<dispatch> chosen(const bound_plan& p, std::uint8_t active, constant_pool& pool) {
-    const device_limits& limits = device->physical().limits;
-    const auto recorded = [&](const step_recording& how) {
-      return vulkan::record(p.plan, kernels, p.base, p.sizes, limits, active, pool, *made, &scores, how);
-    };
-    const bool known = made->variants.level() != tuning::off && limits.switches.variant.empty();
+    const steps_of recorded{*this, p, active, pool};
+    const bool known = made->variants.level() != tuning::off && device->physical().limits.switches.variant.empty();
     const step_recording all{known ? &made->variants : nullptr};
     auto steps = recorded(all);
     if (!known) return steps;
@@ -115,6 +115,17 @@ struct plan_recorder {
   }
 
  private:
+  /// The steps of a plan, as often as they are recorded, and copies for a timer.
+  struct steps_of {
+    plan_recorder& by;
+    const bound_plan& p;
+    std::uint8_t active;
+    constant_pool& pool;
+    std::vector<dispatch> operator()(const step_recording& how) const {
+      return vulkan::record(p.plan, by.kernels, p.base, p.sizes, by.device->physical().limits, active, pool, *by.made, &by.scores, how);
+    }
+    dispatch copy(std::uint64_t to, std::uint64_t from, std::int64_t bytes) const { return by.copy(to, from, bytes, pool); }
+  };
   /// Memory in which workgroups of whole steps of these sizes pass rows on. Plans of a session run one after the other, so they share it.
   struct step_words {
     std::array<std::int64_t, 3> sizes;

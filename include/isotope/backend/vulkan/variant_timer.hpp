@@ -15,7 +15,7 @@
 
 namespace isotope::vulkan {
 
-/// A VariantTimer. `Record` lists the dispatches of a plan.
+/// A VariantTimer. `Record` lists the dispatches of a plan, and its `copy` is one that copies blocks of 16 bytes.
 template <class Record> class variant_timer {
  public:
   using dispatch = vulkan::dispatch;
@@ -32,6 +32,8 @@ template <class Record> class variant_timer {
     if (compiling_.joinable()) compiling_.join();
     if (clock_ != VK_NULL_HANDLE) context_->f().DestroyQueryPool(context_->handle(), clock_, nullptr);
   }
+
+  static constexpr int recordings = 16;  // the same dispatches took times up to 0.3 us apart
 
   std::vector<dispatch> record(const step_recording& how) { return record_(how); }
   /// Compiles on threads beside what is timed, since drivers take 0.1 s and more for a pipeline; not where kernels run on the processor, too.
@@ -52,6 +54,7 @@ template <class Record> class variant_timer {
     }
     context_->name(VK_OBJECT_TYPE_QUERY_POOL, clock_, "isotope clock of variants");
     if (context_->physical().kind == device_kind::cpu) return made_.make(all);
+    if constexpr (requires(const Record& r) { r.copy(1, 1, 16); }) all.insert(all.begin(), record_.copy(16, 32, 16));
     all.insert(all.end(), plan.begin(), plan.end());
     compiling_ = std::thread([this, all = std::move(all)] {
       const thread_owner::helper helping(context_->owner());
@@ -60,6 +63,20 @@ template <class Record> class variant_timer {
     return {};
   }
   result<void> ready(const std::vector<dispatch>& all) { return made_.make(all); }
+  /// Copies the blocks of 16 bytes that are whole, between addresses of the device of equal remainders.
+  result<void> copy(std::uint64_t to, std::uint64_t from, std::int64_t bytes)
+      requires requires(const Record& r) { r.copy(to, from, bytes); } {
+    const auto before = std::int64_t((16 - to % 16) % 16);
+    if (bytes < before + 16) return {};
+    const std::vector<dispatch> one{record_.copy(to + std::uint64_t(before), from + std::uint64_t(before), (bytes - before) / 16 * 16)};
+    if (auto r = ready(one); !r) return r;
+    auto commands = pool_.buffer();
+    if (!commands) return commands.error();
+    if (auto r = record_commands(*context_, made_, *commands, one, plan_barriers(one)); !r) return r;
+    auto value = context_->submit(*commands);
+    if (!value) return value.error();
+    return context_->wait(*value);
+  }
   /// @error out_of_memory
   result<memory> allocate(std::int64_t bytes) const {
     return memory::allocate(context_, bytes, memory_use::device, "isotope operands of timed kernels",
