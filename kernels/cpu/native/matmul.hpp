@@ -165,8 +165,8 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
     if (l.pool != nullptr) p.threads = smaller(l.pool->size(), portable::max_workers), p.rates = l.pool->rates;
     return *choose_kernel(product_variants<Operands>, p, l.choices).variant;
   }
-  static const portable::a8_panels& rounded_panels() {
-    if constexpr (byte_dots) return made_by_intel() ? a8_dot_panels<4> : a8_dot_panels<1>;  // one run of bytes, as in gemv
+  template <bool Dots = byte_dots> static const portable::a8_panels& rounded_panels() {
+    if constexpr (Dots) return made_by_intel() ? a8_dot_panels<Dots ? 4 : 0> : a8_dot_panels<Dots ? 1 : 0>;  // one run of bytes, as in gemv
     else if constexpr (config::has_byte_products) return a8_panels;
     else return portable::plain_a8_panels;
   }

@@ -42,7 +42,7 @@ struct alignas(64) a8_panel_tile {
       for (int k = 0; k < 8; ++k) {
         bytes x;
         __builtin_memcpy(&x, record + 64 * k, sizeof x);
-        x = fours(x, std::make_integer_sequence<int, 64>{});
+        join_fours(x, std::make_integer_sequence<int, 64>{});
         if constexpr (!Signed) x ^= std::int8_t(-128);
         __builtin_memcpy(code[k], &x, sizeof x);
       }
@@ -62,9 +62,9 @@ struct alignas(64) a8_panel_tile {
   }
 
  private:
-  /// Bytes of 16 rows, element by element, to words of four elements.
-  template <int... K> ISOTOPE_INLINE static bytes fours(const bytes& x, std::integer_sequence<int, K...>) {
-    return __builtin_shufflevector(x, x, (K % 4 * 16 + K / 4)...);
+  /// Bytes of 16 rows, element by element, become words of four elements. By reference, since a vector of 64 bytes is no result without AVX-512.
+  template <int... K> ISOTOPE_INLINE static void join_fours(bytes& x, std::integer_sequence<int, K...>) {
+    x = __builtin_shufflevector(x, x, (K % 4 * 16 + K / 4)...);
   }
 };
 
