@@ -146,6 +146,11 @@ template <class P> class a8_packed_gemm {
   ISOTOPE_NOINLINE void rows_of(const cell& c, std::int64_t q, const step& now, float* tile, const float* bias, bool normal) const {
     const std::int64_t ld = c.cols();
     const bool last = now.end == blocks_;
+    [[maybe_unused]] const auto finish_at = [&](std::int64_t m) {
+      if constexpr (Kind != kind::other)
+        finish<Kind>(tile + (m - c.m) * wide, (c.m0 + m) * s_.N + q * wide, smaller(some, c.m1 - m), q * wide, bias,
+                     normal && !small_[m / high]);
+    };
     for (std::int64_t m = c.m; m < c.m1; m += some) {
       const std::int64_t group = m / high, count = smaller(some, c.m1 - m), at = (c.m0 + m) * s_.N + q * wide;
       float* const y = tile + (m - c.m) * ld + (q - c.q) * wide;
@@ -154,9 +159,9 @@ template <class P> class a8_packed_gemm {
       if (now.next != nullptr && m % high == 0 && (m == c.m || m + high >= c.m1)) fetch_tiles(now.next, Panels, now.end - now.first);
       multiply<Panels>(weight_.panel(packed_, 2 * q) + now.first, blocks_, rows_ + group * blocks_ + now.first, m % high,
                        now.end - now.first, y, ld, now.first % portable::a8_joined > 0);
-      if constexpr (Kind != kind::other)
-        if (last) finish<Kind>(y, at, count, q * wide, bias, normal && !small_[group]);
+      if (last && m > c.m) finish_at(m - some);  // not the last sums, for which it would wait
     }
+    if (last) finish_at((c.m1 - 1) / some * some);
   }
 
   /// y = sums of some rows from row r on and Panels panels over `blocks` blocks, added to y if `add`.
