@@ -12,13 +12,13 @@
 #include <isotope/kernels/cpu/native/gemm/block_gemv.hpp>
 #include <isotope/kernels/cpu/native/gemm/choice.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_columns.hpp>
+#include <isotope/kernels/cpu/native/gemm/gemm_by_panels.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_pairs.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_pieces.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_rows.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_unit.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemv.hpp>
 #include <isotope/kernels/cpu/native/gemm/unit_operands.hpp>
-#include <isotope/kernels/cpu/native/gemm/weight_panels.hpp>
 #include <isotope/op/matmul.hpp>
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
@@ -195,7 +195,7 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
             const std::int64_t floats = blocking::copies * gemm_partition::packed_floats(s.M, s.N, s.K, 1);
             return gemm_by_pieces<Unit>(l, s, finish, weight, weight + panels, l.scratch, larger_of(bytes, 4 * floats)).run();
           }
-        return gemm_by_panels(l, s, finish).run();
+        return gemm_by_panels<P>(l, s, finish, true).run();
       }
     if constexpr (tiles)
       if constexpr (std::same_as<Operands, unit_operands<Unit>>)

@@ -33,18 +33,34 @@ struct by_panels : product {
   }
 };
 
+enum class body { none, bias, gelu_erf, gelu_tanh, residual, square };
+using set = std::conditional_t<cpu::native::available, kernels::native, kernels::portable>;
+template <class Op> cpu::instruction instruction_of(std::initializer_list<int> args, int store) {
+  return instruct<kernel_of<Op, precision::f32, set>>(dtype::f32, args, store);
+}
+std::vector<cpu::instruction> instructions(body b) {
+  constexpr int sum = max_inputs;  // the result of the first instruction
+  if (b == body::none) return {};
+  std::vector<cpu::instruction> all{instruction_of<op::add>({isotope::gemm_result, 2}, b == body::bias ? 0 : -1)};
+  if (b == body::gelu_erf) all.push_back(instruction_of<op::gelu_erf>({sum}, 0));
+  if (b == body::gelu_tanh) all.push_back(instruction_of<op::gelu_tanh>({sum}, 0));
+  if (b == body::residual) all.push_back(instruction_of<op::add>({3, sum}, 0));
+  if (b == body::square) all.push_back(instruction_of<op::square>({sum}, 0));
+  return all;
+}
+
 /// Compares on 1, 2 and 3 threads. `batch_invariant`, since few rows have another order of terms otherwise.
-void expect_same(std::int64_t M, std::int64_t N, std::int64_t K, bool turned, bool with_body, double alpha = 1) {
-  SCOPED_TRACE(testing::Message() << "M " << M << " N " << N << " K " << K << " turned " << turned << " body " << with_body);
+void expect_same(std::int64_t M, std::int64_t N, std::int64_t K, bool turned, body then, double alpha = 1) {
+  SCOPED_TRACE(testing::Message() << "M " << M << " N " << N << " K " << K << " turned " << turned << " body " << int(then));
   const array a = array::random(turned ? shape{K, M} : shape{M, K}, dtype::f32, 1), w = array::random({N, K}, dtype::f32, 2),
-              bias = array::random({N}, dtype::f32, 3);
+              bias = array::random({N}, dtype::f32, 3), residual = array::random({M, N}, dtype::f32, 4);
   std::vector<cpu::view> in{turned ? a.transposed() : a.v, w.transposed()};
-  if (with_body) in.push_back(bias.v);
+  if (then != body::none) in.push_back(bias.v);
+  if (then == body::residual) in.push_back(residual.v);
   std::vector<array> out;
   out.emplace_back(shape{M, N}, dtype::f32, 7);
   op_case c(in, std::move(out), op::matmul::constants{.format = dtype::f32, .operands = 2, .alpha = alpha, .batch_invariant = true});
-  using set = std::conditional_t<cpu::native::available, kernels::native, kernels::portable>;
-  if (with_body) c.body = {instruct<kernel_of<op::add, precision::f32, set>>(dtype::f32, {isotope::gemm_result, 2}, 0)};
+  c.body = instructions(then);
   const auto wanted = c.run<product>(&pool_of(1));
   for (const int threads : {1, 2, 3}) EXPECT_EQ(wanted[0].bytes, c.run<by_panels>(&pool_of(threads))[0].bytes) << threads << " threads";
 }
@@ -58,13 +74,16 @@ TEST(weight_panels, give_the_bits_of_products_with_the_weights) {
                          {13, 100, 385},
                          {65, 33, 70},
                          {5, 70, 0},
+                         {97, 192, 40},
+                         {600, 50, 30},
                          {97, 200, 40},
                          {3, 20, 4000},
                          {70, 130, 1537}})
     for (const bool turned : {false, true})
-      for (const bool body : {false, true}) expect_same(M, N, K, turned, body);
-  expect_same(20, 50, 60, false, true, 0.5);
-  expect_same(20, 50, 60, false, false, 0.5);
+      for (const body then : {body::none, body::bias, body::gelu_erf, body::gelu_tanh, body::residual, body::square})
+        expect_same(M, N, K, turned, then);
+  expect_same(20, 50, 60, false, body::bias, 0.5);
+  expect_same(20, 64, 60, false, body::none, 0.5);
 }
 
 /// A panel holds so many rows of the weight, one term after another; the last one is padded with zeros.

@@ -16,6 +16,7 @@ using portable::put_tile;
 
 /// Rows to prefetch, which start at `at` and have the stride of the tile's own rows. The tile goes on by `step` floats for every 16 terms.
 struct rows_ahead {
+  static constexpr bool with_each_term = false;
   static constexpr std::int64_t line = 16;  // floats
   // With more panels, a burst before each is of few lines, and the gemm is as fast with it or faster (2 % for 16 panels, Zen 2; 5 % on a Xeon).
   static constexpr std::int64_t most_panels = 4;
@@ -35,13 +36,13 @@ struct rows_ahead {
 /// @param a      A[i, k] at a[i row_stride + k k_stride]
 /// @param b      B[k, j] at b[k ldb + j]
 /// @param add    C is added to instead of overwritten
-/// @param ahead  rows to prefetch, if any: A is then contiguous along k
+/// @param ahead  what to prefetch, if anything: with each term, or with the first of every 16, for which A is contiguous along k
 template <int Rows, int Vectors, class... Ahead>
 ISOTOPE_NOINLINE ISOTOPE_CONTRACT void microkernel(const float* a, std::int64_t row_stride, std::int64_t k_stride, const float* b,
                                                    std::int64_t ldb, float* c, std::int64_t ldc, std::int64_t k, bool add, Ahead... ahead) {
   ISOTOPE_CONTRACT_HERE
   constexpr int groups = (Rows + 3) / 4;
-  constexpr bool fetches = sizeof...(Ahead) > 0;
+  constexpr bool with_terms = (false || ... || Ahead::with_each_term), fetches = sizeof...(Ahead) > 0 && !with_terms;
   if constexpr (fetches) k_stride = 1;
   const float* base[groups];  // one addressing mode from base[g] reaches each of the rows 4g to 4g + 3
 #pragma GCC unroll 4
@@ -49,8 +50,9 @@ ISOTOPE_NOINLINE ISOTOPE_CONTRACT void microkernel(const float* a, std::int64_t 
   vector sum[Rows][Vectors] = {};
   for (std::int64_t some = 0; k > 0; k -= some) {
     some = fetches ? smaller(k, rows_ahead::line) : k;
-    (ahead.template fetch<Rows>(row_stride), ...);
+    if constexpr (fetches) (ahead.template fetch<Rows>(row_stride), ...);
     for (std::int64_t j = some; j > 0; --j) {
+      if constexpr (with_terms) (ahead.template fetch<Rows>(row_stride), ...);
       vector bk[Vectors];
 #pragma GCC unroll 4
       for (int v = 0; v < Vectors; ++v) __builtin_memcpy(&bk[v], b + lanes * v, sizeof(vector));
