@@ -12,8 +12,8 @@
 #include <isotope/kernels/cpu/native/gemm/block_gemv.hpp>
 #include <isotope/kernels/cpu/native/gemm/choice.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_columns.hpp>
-#include <isotope/kernels/cpu/native/gemm/gemm_by_panels.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_pairs.hpp>
+#include <isotope/kernels/cpu/native/gemm/gemm_by_panels.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_pieces.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_rows.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_unit.hpp>
@@ -159,6 +159,7 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
     const auto c = l.constants<op::matmul>();
     product_problem p{&s, size_of(l.in[1].type), c.batch_invariant};
     p.in_place = l.body.empty() && l.out[0].type == dtype::f32 && c.format.type() == dtype::f32 && c.alpha == 1 && c.operands == 2;
+    p.in_panels = l.in[0].type == dtype::f32 && l.in[1].type == dtype::f32;
     p.copies_rows = Operands::copied(l.in[0], s.a_row, s.a_k, s.M, s.K);
     p.strides_cost = made_by_intel();
     p.any_order = l.choices != nullptr && !l.choices->wanted.empty();
@@ -166,7 +167,8 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
     return *choose_kernel(product_variants<Operands>, p, l.choices).variant;
   }
   template <bool Dots = byte_dots> static const portable::a8_panels& rounded_panels() {
-    if constexpr (Dots) return made_by_intel() ? a8_dot_panels<Dots ? 4 : 0> : a8_dot_panels<Dots ? 1 : 0>;  // one run of bytes, as in gemv
+    if constexpr (Dots)
+      return made_by_intel() ? a8_dot_panels < Dots ? 4 : 0 > : a8_dot_panels < Dots ? 1 : 0 > ;  // one run of bytes, as in gemv
     else if constexpr (config::has_byte_products) return a8_panels;
     else return portable::plain_a8_panels;
   }
@@ -218,6 +220,7 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
       using enum product_algorithm;
       const auto& v = choose<Operands>(l, s);
       if (v.how == gemv) native::gemv(l, s, finish, packed).run(v.task_bytes);
+      else if (v.how == by_panels) gemm_by_panels<P>(l, s, finish, false).run();
       else if (v.how == by_columns) gemm_by_columns<Operands>(l, s, finish, packed, waiting).run();
       else gemm_by_rows<Operands>(l, s, finish, v.how == pack_left, packed, waiting).run();
     }

@@ -10,7 +10,7 @@
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
-enum class product_algorithm : std::uint8_t { gemv, pack_right, pack_left, by_columns };
+enum class product_algorithm : std::uint8_t { gemv, pack_right, pack_left, by_columns, by_panels };
 struct product_cost {
   double seconds = 0;
 };
@@ -36,6 +36,10 @@ template <class Operands> struct product_variant {
       case algorithm::by_columns:
         if (p.columns_lie()) return "the rows of the right operand do not lie in one piece each";
         return p.s->M <= 2 * blocking::block_rows ? "" : "it has more rows than two blocks";
+      case algorithm::by_panels:
+        if (!p.columns_lie()) return "the columns of the right operand do not lie in one piece each";
+        return p.in_panels && p.s->a_k == 1 && p.s->batches == 1 ? ""
+                                                                 : "it takes one pair of f32 operands with contiguous rows on the left";
     }
     return "";
   }
@@ -45,6 +49,7 @@ template <class Operands> struct product_variant {
       case algorithm::pack_right: return {product_time<Operands>(p).by_rows(false)};
       case algorithm::pack_left: return {product_time<Operands>(p).by_rows(true)};
       case algorithm::by_columns: return {product_time<Operands>(p).by_columns()};
+      case algorithm::by_panels: return {product_time<Operands>(p).by_panels()};
     }
     return {};
   }
@@ -54,6 +59,7 @@ template <class Operands> struct product_variant {
       case algorithm::pack_right: return "gemm, right operand packed";
       case algorithm::pack_left: return "gemm, left operand packed";
       case algorithm::by_columns: return "gemm by columns";
+      case algorithm::by_panels: return "gemm by panels";
     }
     return {};
   }
@@ -75,12 +81,13 @@ template <class Operands> struct product_variant {
   }
 };
 template <class Operands>
-inline constexpr std::array<product_variant<Operands>, 6> product_variants{
+inline constexpr std::array<product_variant<Operands>, 7> product_variants{
     {{product_algorithm::gemv, product_variant<Operands>::usual_task},
      {product_algorithm::gemv, 16384},
      {product_algorithm::gemv, 262144},
      {product_algorithm::pack_right},
      {product_algorithm::pack_left},
-     {product_algorithm::by_columns}}};
+     {product_algorithm::by_columns},
+     {product_algorithm::by_panels}}};
 
 }  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

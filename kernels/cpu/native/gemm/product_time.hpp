@@ -4,6 +4,7 @@
 #include <isotope/backend/cpu/processor_rates.hpp>
 #include <isotope/kernels/cpu/native/gemm/cells.hpp>
 #include <isotope/kernels/cpu/native/gemm/partition.hpp>
+#include <isotope/kernels/cpu/native/gemm/weight_panels.hpp>
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
@@ -13,6 +14,7 @@ struct product_problem {
   std::int64_t bytes;        // of an element of the right operand
   bool batch_invariant;      // a row is to have the same bits however many there are
   bool in_place = true;      // sums are stored as they are
+  bool in_panels = false;    // both operands are f32, which gemm_by_panels takes
   bool copies_rows = false;  // gemm_by_columns copies the left operand
   bool any_order = false;    // variants that add up in another order than the one that sizes choose may be asked for by name
   std::int64_t threads = 1;  // of the device
@@ -76,6 +78,18 @@ template <class Operands> class product_time {
       nsec += share(tasks, parts) * (double(c.batches) * cell + double(tasks) * task);
     });
     return 1e-9 * nsec;
+  }
+  /// Each task packs its panels, from lines that are prefetched while many rows meet those before. A narrow panel counts as a whole one, and fewer tasks than the
+  /// eight of other gemms gain nothing.
+  constexpr double by_panels() const {
+    const auto cells = panel_cells::of(s_.M, s_.N, 1, p_.threads, panel_cells::most_rows);
+    const std::int64_t tasks = cells.count(), parts = larger_of(1, smaller(p_.threads, tasks));
+    const double deep = double(s_.K), width = double(whole(s_.N, weight_panels::cols)), rows = double(s_.M);
+    const double whole_rows = double(cells.low * whole(divide_up(s_.M, larger_of(1, cells.low)), weight_panels::rows));
+    const double pack = far_ ? pack_far * shared_ : cells.down >= 128 ? pack_along / 2 : pack_along;
+    const double cell = whole_rows * width * deep * multiply_ + width * deep * double(cells.low) * pack +
+                        rows * deep * double(cells.wide) * (far_ ? shared_ : streamed());
+    return 1e-9 * (barrier_ + share(tasks, parts) * (cell + double(larger_of(8, tasks)) * task));
   }
   /// How many times as long as an even share the longest thread takes that divides so many tasks; 1 / parts where they divide evenly.
   static constexpr double share(std::int64_t tasks, std::int64_t parts) {
