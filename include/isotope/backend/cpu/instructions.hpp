@@ -177,6 +177,12 @@ template <class Y, class H> ISOTOPE_INLINE void convert_halves([[maybe_unused]] 
   asm("vcvtph2ps %1, %0" : "=v"(y) : "vm"(x));
 #endif
 }
+/// Has a vector of 64 bytes in a register, so that the compiler does not load parts of it by themselves.
+template <class V> ISOTOPE_INLINE void hold_lanes([[maybe_unused]] V& v) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(v));
+#endif
+}
 /// y[i] = x[i], signed bytes extended to 32-bit integers. Needs config::has_lane_tables. x is the address of as many bytes as y has elements.
 template <class Y> ISOTOPE_INLINE void widen_bytes([[maybe_unused]] Y& y, [[maybe_unused]] const void* x) {
 #if defined(__AVX2__)

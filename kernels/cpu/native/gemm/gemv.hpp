@@ -116,11 +116,41 @@ class gemv {
     }
   }
 
+  /// Loads 32 numbers of 16 bits, a cache line, by one instruction. Where each half is read by itself, Zen 4 takes lines from memory with 18 to 30 GB/s, depending on the
+  /// address of the loop, instead of 27 to 30.
+  template <class T> static ISOTOPE_INLINE void load_line(const T* x, vector& low, vector& high) {
+    using line __attribute__((vector_size(64))) = std::uint16_t;
+    line both;
+    __builtin_memcpy(&both, x, sizeof both);
+    isa::hold_lanes(both);
+    widen<T>(__builtin_shufflevector(both, both, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), low);
+    widen<T>(__builtin_shufflevector(both, both, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31), high);
+  }
+  template <class T, class Halves> static ISOTOPE_INLINE void widen(const Halves& x, vector& y) {
+    if constexpr (std::is_same_v<T, bfloat16>) {
+      const auto wide = math::bf16_lanes::widened(x);
+      __builtin_memcpy(&y, &wide, sizeof y);
+    } else {
+      isa::convert_halves(y, x);
+    }
+  }
+
   /// s[r][c] = the sums of a[r, 0:k] column[c][0:k], each as one vector.
   template <int Rows, int Count, class T>
   static ISOTOPE_INLINE void dot(const float* a, std::int64_t lda, const T* const (&column)[Count], std::int64_t k,
                                  vector (&s)[Rows][Count]) {
     std::int64_t i = 0;
+    if constexpr (Count == 1 && sizeof(T) == 2 && lanes == 16) {
+      for (; i + 2 * lanes <= k; i += 2 * lanes) {
+        vector low, high;
+        load_line(column[0] + i, low, high);
+#pragma GCC unroll 4
+        for (int r = 0; r < Rows; ++r) {
+          s[r][0] += load_vector(a + r * lda + i) * low;
+          s[r][0] += load_vector(a + r * lda + i + lanes) * high;
+        }
+      }
+    }
     for (; i + lanes <= k; i += lanes) {
       vector x[Rows];
 #pragma GCC unroll 4
