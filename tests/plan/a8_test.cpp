@@ -157,6 +157,14 @@ TEST(a8_rounding, takes_the_nearest_code_halves_to_even_and_survives_tiny_number
   static_assert(iso::quantized::round_activations(std::array<double, 32>{1, 2}.data()).code[1] == 127);
 }
 
+// A copy with unpacked codes has fewer elements of f32 than the weight.
+TYPED_TEST(a8, passes_the_checks_of_traces_with_a_packed_copy) {
+  if (!reads_blocks<TypeParam>()) GTEST_SKIP() << "this backend has no kernels that read weights in blocks";
+  const auto t =
+      iso::plan_detail::trace_inference<TypeParam>(product{9}, true, false, iso::weights::q8_0, nullptr, true, false, true, {}, true);
+  EXPECT_EQ(std::string(t.error.view()), "");
+}
+
 struct half_product {
   int rows = 1;
   template <iso::Machine M> iso::tensor<M> operator()(iso::scope<M> s) const {

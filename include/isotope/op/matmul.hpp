@@ -71,7 +71,7 @@ struct matmul {
     y.push(b.axis(-1));
     if (r.inputs() == 3 && !r.require(r.dims(2) == y, "c has another shape than the product")) return;
     auto c = constants::of(r.attr);
-    if (!r.require(!c.a8 || (in_blocks(r.type(1)) && (r.type(0) == dtype::f32 || r.type(0) == dtype::bf16)),
+    if (!r.require(!c.a8 || ((c.packed || in_blocks(r.type(1))) && (r.type(0) == dtype::f32 || r.type(0) == dtype::bf16)),
                    "activations are rounded to 8 bits only where they are in f32 or bf16 and b is in q8_0 or q4_0"))
       return;
     if (!c.format.given()) c.format = t;
