@@ -191,7 +191,7 @@ if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT isotope_option_SANITIZE)
   endif()
   add_test(NAME size.static_programs COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/repo/size.sh 3072 ${uncounted} ${PROJECT_BINARY_DIR}/examples/quickstart
                                              ${PROJECT_BINARY_DIR}/examples/isotope-mlp)
-  add_test(NAME size.programs COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/repo/size.sh 7552 ${uncounted} ${PROJECT_BINARY_DIR}/examples/isotope-train
+  add_test(NAME size.programs COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/repo/size.sh 7680 ${uncounted} ${PROJECT_BINARY_DIR}/examples/isotope-train
                                       ${PROJECT_BINARY_DIR}/examples/isotope-generate ${PROJECT_BINARY_DIR}/examples/isotope-embed
                                       ${PROJECT_BINARY_DIR}/examples/isotope-serve)
   set_tests_properties(size.static_programs size.programs PROPERTIES LABELS size SKIP_RETURN_CODE 77)

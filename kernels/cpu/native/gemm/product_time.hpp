@@ -83,7 +83,8 @@ template <class Operands> class product_time {
   /// eight of other gemms gain nothing.
   constexpr double by_panels() const {
     const auto cells = panel_cells::of(s_.M, s_.N, 1, p_.threads, panel_cells::most_rows);
-    const std::int64_t tasks = cells.count(), parts = larger_of(1, smaller(p_.threads, tasks));
+    const std::int64_t tasks = cells.count();
+    const std::int64_t parts = parts_of(double(s_.M) * double(larger_of(s_.K, 8)) * (0.1 + double(s_.N) / 60.0), tasks);
     const double deep = double(s_.K), width = double(whole(s_.N, weight_panels::cols)), rows = double(s_.M);
     const double whole_rows = double(cells.low * whole(divide_up(s_.M, larger_of(1, cells.low)), weight_panels::rows));
     const double pack = far_ ? pack_far * shared_ : cells.down >= 128 ? pack_along / 2 : pack_along;
@@ -116,7 +117,10 @@ template <class Operands> class product_time {
 
   /// The threads that take part, as for_uneven_tasks lets them.
   constexpr std::int64_t parts_of(const gemm_chunk& c, std::int64_t tasks) const {
-    const double nsec = double(c.batches) * double(c.vs) * double(larger_of(c.ks / Operands::per_step, 8)) * (0.1 + double(c.rs) / 60.0);
+    return parts_of(double(c.batches) * double(c.vs) * double(larger_of(c.ks / Operands::per_step, 8)) * (0.1 + double(c.rs) / 60.0),
+                    tasks);
+  }
+  constexpr std::int64_t parts_of(double nsec, std::int64_t tasks) const {
     if (nsec < 2 * portable::worth_nsec) return 1;
     const double each = nsec / double(larger_of(1, tasks));
     const std::int64_t grain = each >= portable::worth_nsec ? 1 : std::int64_t(portable::worth_nsec / each) + 1;
