@@ -33,11 +33,11 @@ template <CopiesOnDevice T> result<void> take_numbers_back(T& timer, const opera
 /// Keeps what the plan has, which are zeros when it is loaded, and puts the numbers there that are at the operands' own places. With zeros products of a GPU took up to a fifth less time, since they draw less power, and some of them more so than others.
 /// @error device_lost
 template <CopiesOnDevice T> result<void> lend_numbers(T& timer, const operand_places& own, std::uint64_t kept) {
-  const auto kept_all = each_kept(own, kept, [&](std::uint64_t there, std::uint64_t keep, std::uint64_t, std::int64_t bytes) {
+  auto kept_all = each_kept(own, kept, [&](std::uint64_t there, std::uint64_t keep, std::uint64_t, std::int64_t bytes) {
     return timer.copy(keep, there, bytes);
   });
   if (!kept_all) return kept_all;
-  const auto lent = each_kept(own, kept, [&](std::uint64_t there, std::uint64_t, std::uint64_t numbers, std::int64_t bytes) {
+  auto lent = each_kept(own, kept, [&](std::uint64_t there, std::uint64_t, std::uint64_t numbers, std::int64_t bytes) {
     return timer.copy(there, numbers, bytes);
   });
   if (!lent) static_cast<void>(take_numbers_back(timer, own, kept));
