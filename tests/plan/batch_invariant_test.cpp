@@ -42,7 +42,7 @@ bool has_copies(const iso::dynamic_plan& p) { return p.totals.region[std::size_t
 template <class Target> bool packs() {
   constexpr bool native = Target::backend::name == iso::backend::cpu::name && Target::kernel_set::name == iso::kernels::native::name;
   static const bool answer = has_copies(planned<Target>(8, 2, true));
-  if (!native || Target::precision::type == iso::dtype::f32) EXPECT_EQ(answer, native);
+  if (!native || Target::precision::type == iso::dtype::f32) { EXPECT_EQ(answer, native); }
   return answer;
 }
 /// @param pack  whether products read packed copies of weights, where the target's kernels want them
