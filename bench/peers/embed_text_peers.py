@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Texts in, vectors out: the paragraphs of a text here, in tokenizers with onnxruntime or OpenVINO, in fastembed, and in sentence-transformers, of those that are installed.
 
-    embed_text_peers.py MODEL TEXT ISOTOPE_EMBED [--bf16] [--threads 1] [--rounds 1] [--every 1] [--work FOLDER]
+    embed_text_peers.py MODEL TEXT ISOTOPE_EMBED [--bf16] [--threads 1] [--rounds 1] [--every 1] [--only NAME...] [--work FOLDER]
 
-Paragraphs are what blank lines separate; --every 10 takes each tenth one. isotope-embed is a process that opens the model and writes vectors.npy; the peers have their
+Paragraphs are what blank lines separate; --every 10 takes each tenth one; --only: beside isotope the peers alone whose name begins so. isotope-embed is a process that opens the model and writes vectors.npy; the peers have their
 model open already. onnxruntime and OpenVINO take texts one at a time, and in batches of 32 sorted by length and, in f32, in the order of the text, padded to the longest of a batch;
 sentence-transformers sorts, too, and fastembed takes texts in order, 256 (its own size) or 32 at a time. Without sentence-transformers, its steps are taken with transformers:
 32 sorted by length, padded, the model, and the mean of the tokens. --bf16 is for an isotope-embed of a build in bf16: OpenVINO and PyTorch compute in it, and the others are left out.
@@ -23,6 +23,7 @@ for name in ("model", "text", "program"):
 for name, default in (("threads", 1), ("rounds", 1), ("every", 1)):
     parser.add_argument("--" + name, type=int, default=default)
 parser.add_argument("--bf16", action="store_true")
+parser.add_argument("--only", nargs="*", default=[""])
 parser.add_argument("--work", default="embed_text.work")
 args = parser.parse_args()
 os.environ["OMP_NUM_THREADS"] = str(args.threads)
@@ -162,6 +163,7 @@ for make in (in_openvino, in_sentence_transformers, in_transformers) if args.bf1
         runs |= make()
     except Exception as e:
         print(f"{make.__name__}: {str(e).splitlines()[0]}")
+runs = {name: run for name, run in runs.items() if name == "isotope" or name.startswith(tuple(args.only))}
 print(f"{len(texts)} paragraphs, {args.threads} thread(s)")
 seconds, vectors = {name: [] for name in runs}, {}
 for _ in range(args.rounds):

@@ -103,6 +103,16 @@ TEST(operand_places, keep_distances_of_bytes_that_overlap_and_the_remainder_of_a
   EXPECT_EQ(p.at(400), 400u) << "no byte of the step";
   EXPECT_LE(p.at(1099) - (1 << 20), std::uint64_t(p.bytes_of(operand_places::area::noise)));
 }
+TEST(operand_places, keep_places_in_larger_pages) {
+  constexpr std::uint64_t page = 2 << 20;
+  operand_places p(page);
+  p.add({5000, 3 << 20}, operand_places::area::noise);
+  p.add({(3 << 20) + 64, 5 << 20}, operand_places::area::noise);
+  p.place(page, 10 * page, 11 * page);
+  for (const std::uint64_t at : {5000u, (3u << 20) + 64}) EXPECT_EQ(p.at(at) % page, at % page) << at;
+  EXPECT_GE(p.at((3 << 20) + 64), p.at((3 << 20) - 1) + 1) << "behind the first";
+  EXPECT_LE(p.at((5 << 20) - 1) + 1 - page, std::uint64_t(p.bytes_of(operand_places::area::noise)));
+}
 
 }  // namespace variant_rounds_test
 }  // namespace isotope

@@ -55,6 +55,7 @@ struct timed_step {
 template <class Level> class variant_timer {
  public:
   static constexpr bool shared = true;
+  static constexpr std::size_t page = arena::huge_page;
   using dispatch = timed_step;
   using memory = arena;
   struct run {

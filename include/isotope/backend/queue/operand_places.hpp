@@ -13,12 +13,15 @@ namespace isotope {
 
 class known_choices;  // known_choices.hpp
 
-/// Collects the bytes of a step, then gives them other addresses. Bytes that overlap keep their distances, and each address its place in a page of 4,096 bytes, by which caches of
-/// processors choose their lines, so that kernels see the same step. There are three areas: operands that are only read, which hold noise; those of whole numbers, zeros, which are valid ids; and what is written.
+/// Collects the bytes of a step, then gives them other addresses. Bytes that overlap keep their distances, and each address its place in a page, by which caches choose their lines, so that
+/// kernels see the same step. There are three areas: operands that are only read, which hold noise; those of whole numbers, zeros, which are valid ids; and what is written.
 class operand_places {
  public:
   enum class area : std::uint8_t { noise, zeros, written };
   static constexpr std::size_t areas = 3;
+
+  /// @param page  bytes of a page: a power of two, at least 4,096
+  explicit operand_places(std::uint64_t page = 4096) : page_(page) {}
 
   template <class View> void add(const View& v, bool written) {
     const bool number = is_floating(v.type) || in_blocks(v.type);
@@ -47,11 +50,11 @@ class operand_places {
   void place(std::uint64_t noise, std::uint64_t zeros, std::uint64_t written) {
     const std::uint64_t first[] = {noise, zeros, written};
     for (std::size_t k = 0; k < areas; ++k) {
-      std::uint64_t next = (first[k] + grain - 1) / grain * grain;
+      std::uint64_t next = (first[k] + page_ - 1) / page_ * page_;
       for (island& i : islands_) {
         if (std::size_t(i.where) != k) continue;
-        i.to = next + i.from.first % grain;
-        next = (i.to + std::uint64_t(i.from.bytes()) + slack + grain - 1) / grain * grain;
+        i.to = next + i.from.first % page_;
+        next = (i.to + std::uint64_t(i.from.bytes()) + slack + page_ - 1) / page_ * page_;
       }
     }
     placed_ = true;
@@ -69,9 +72,10 @@ class operand_places {
   bool placed() const { return placed_; }
   /// The bytes of an area, wherever it begins.
   std::int64_t bytes_of(area where) const {
-    std::int64_t n = grain;
+    const auto page = std::int64_t(page_);
+    std::int64_t n = page;
     for (const island& i : islands_)
-      if (i.where == where) n += (i.from.bytes() + std::int64_t(slack + 2 * grain) - 1) / std::int64_t(grain) * std::int64_t(grain);
+      if (i.where == where) n += (i.from.bytes() + std::int64_t(slack) + 2 * page - 1) / page * page;
     return n;
   }
   /// The other address of a byte of the step; of any other byte, its own.
@@ -82,12 +86,13 @@ class operand_places {
   }
 
  private:
-  static constexpr std::uint64_t grain = 4096, slack = 64;
+  static constexpr std::uint64_t slack = 64;
   struct island {
     byte_range from;
     area where = area::noise;
     std::uint64_t to = 0;
   };
+  std::uint64_t page_;
   std::vector<island> islands_;
   std::vector<result> results_;
   bool placed_ = false;

@@ -28,7 +28,7 @@ namespace isotope {
 /// runs, which a device may compile, too, while others are timed. It may return before they are compiled, and `ready` waits for some of them. A timer may also have
 /// `prepare_alone`, of dispatches that are submitted by themselves for each time that they run: then the device has nothing of them at hand, such as their instructions, as in a plan, where other kernels ran before. Its second argument is how many runs
 /// last about as long as the host needs to submit some. Its `recordings` is how many such recordings of the same dispatches are to be timed, where each takes a time of its own, by its place in memory. With `copy` between
-/// addresses of the device, they run on numbers.
+/// addresses of the device, they run on numbers. Its `page` is the bytes of a page in which operands keep their places; 4,096 without it.
 template <class T>
 concept VariantTimer = requires(T& t, const step_recording& how, const std::vector<typename T::dispatch>& all, typename T::memory& m,
                                 std::span<const std::byte> from, std::span<const memory_piece> pieces, typename T::run& run) {
@@ -72,8 +72,11 @@ template <VariantTimer T> class tuner {
       const double began = monotonic_seconds();
       if (auto r = reserve(missing, all); !r) return r;
       spent_.preparing += monotonic_seconds() - began;
+      std::size_t left = missing.size();
       for (choice& c : missing) {
-        if (spent_.comparing + spent_.timing > most_seconds) break;
+        const double rest = most_seconds - spent_.comparing - spent_.timing;
+        if (rest < 0) break;
+        share_ = rest / double(left--);
         auto chosen = fastest(c);
         if (!chosen) return chosen.error();
         if (chosen->empty()) continue;
@@ -102,12 +105,16 @@ template <VariantTimer T> class tuner {
 
  private:
   using area = operand_places::area;
+  static constexpr std::uint64_t page = [] {
+    if constexpr (requires { T::page; }) return std::uint64_t(T::page);
+    else return std::uint64_t(4096);
+  }();
   using runs = std::vector<std::vector<typename T::run>>;  // of each variant
   struct choice {
     std::string signature, estimated;
     std::int32_t step = -1;
     std::vector<timed_variant> variants;
-    operand_places places;
+    operand_places places{page};
     std::vector<std::vector<dispatch>> recorded;  // of each variant
     std::size_t results = 0;                      // of the step, the first of those of `places`
   };
@@ -125,6 +132,7 @@ template <VariantTimer T> class tuner {
   std::array<std::int64_t, operand_places::areas> first_{};  // of the areas in the store
   std::int64_t kept_ = 0, kept_bytes_ = 0;                   // behind them: what the plan has where numbers are lent to it
   tuning_times spent_;
+  double share_ = 0;  // seconds that a choice may take so that all are made
   int cold_ = 100;  // runs until the device is warm
 
   /// Whether the sizes of a step are the same in every run.
@@ -314,13 +322,13 @@ template <VariantTimer T> class tuner {
     std::vector<timed_variant>& all = c.variants;
     turns how{.tie = tie_behind, .much = [](int round, double) { return round < 3 ? unlimited : round < 5 ? 1.1 : 1.05; }};
     if constexpr (shared) {
-      // Other programs only make a run longer, so the least of many counts. Nothing leaves early but what takes twice as long.
+      // Other programs only make a run longer, so the least of many counts, and while the order is not known, there is time for more where few choices are to be made. Nothing leaves early but what takes twice as long.
       how = {.part = 0,
              .tie = tie_behind,
              .usual = 40,
              .most = 120,
              .usual_seconds = 0.02,
-             .most_seconds = 0.06,
+             .most_seconds = std::max(0.06, share_),
              .much = [](int round, double) { return round < 3   ? unlimited
                                                     : round < 7 ? 2
                                                                 : 1.2; }};
