@@ -98,7 +98,7 @@ template <class P> class a8_packed_gemm {
       switch (how_) {
         case kind::none: return fill<kind::none>(c);
         case kind::bias: return fill<kind::bias>(c);
-        case kind::gelu: return fill<kind::gelu>(c);
+        case kind::gelu_erf: return fill<kind::gelu_erf>(c);
         case kind::residual: return fill<kind::residual>(c);
         default: return fill<kind::other>(c);
       }

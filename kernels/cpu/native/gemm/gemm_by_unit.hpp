@@ -57,7 +57,7 @@ template <class Unit> class gemm_by_unit {
       switch (body_.what) {
         case unit_body::kind::none: return fill<unit_body::kind::none>(c);
         case unit_body::kind::bias: return fill<unit_body::kind::bias>(c);
-        case unit_body::kind::gelu: return fill<unit_body::kind::gelu>(c);
+        case unit_body::kind::gelu_erf: return fill<unit_body::kind::gelu_erf>(c);
         default: return fill<unit_body::kind::residual>(c);
       }
     });

@@ -4,8 +4,7 @@
 /// Bound by the vector instructions, of which two ports take 512 bits. Two vectors at a time are rounded to bf16 by one instruction, whose result a shift and a
 /// mask widen again, those in even places and those in odd ones, so that only the last result is put in order: a dozen instructions for 32 sums and a
 /// bias, where rounding by integers took twice as many. GELU takes those of two rows in step.
-#include <isotope/kernels/cpu/native/add.hpp>
-#include <isotope/kernels/cpu/native/gelu.hpp>
+#include <isotope/kernels/cpu/native/gemm/known_body.hpp>
 #include <isotope/kernels/cpu/native/gemm/pairs.hpp>
 #include <isotope/kernels/cpu/native/gemm/vector_panels.hpp>
 
@@ -55,38 +54,24 @@ ISOTOPE_INLINE vector as_bf16(const vector& v) {
   return std::bit_cast<vector>((u + ((u >> 16 & 1u) + 0x7fffu)) & 0xffff'0000u);
 }
 
-/// The fused bodies that are finished in registers: nothing, y + bias, gelu(y + bias), and y + bias + residual, each step rounded to bf16.
+/// The fused bodies that are finished in registers, each step rounded to bf16.
 struct unit_body {
-  enum class kind { none, bias, gelu, residual, other };
+  using kind = body_kind;
   kind what = kind::other;
   const bfloat16 *bias = nullptr, *residual = nullptr;
 
   /// A template, since builds without native kernels of bf16 contain none of these.
   template <class Bf16 = precision::bf16> unit_body(const launch& l, std::int64_t N) {
-    const auto is = [](const instruction& i, tile_function of) { return i.tile == of && i.type == dtype::bf16; };
-    const auto& b = l.body;
-    if (b.empty()) what = kind::none;
-    if (b.empty() || b.size() > 2 || !is(b[0], &kernel<op::add, Bf16, kernels::native>::tile)) return;
-    const view* row = other_operand(l, b[0], isotope::gemm_result);
-    if (row == nullptr || row->type != dtype::bf16 || !is_row(*row, N)) return;
-    bias = row->as<const bfloat16>();
-    if (b.size() == 1) {
-      if (b[0].store == 0) what = kind::bias;
-    } else if (b[0].store < 0 && b[1].store == 0) {
-      if (is(b[1], &kernel<op::gelu_erf, Bf16, kernels::native>::tile) && b[1].arg[0] == max_inputs) what = kind::gelu;
-      if (!is(b[1], &kernel<op::add, Bf16, kernels::native>::tile)) return;
-      const view* x = other_operand(l, b[1], max_inputs);
-      if (x == nullptr || x->type != dtype::bf16 || x->dims != l.out[0].dims || x->strides != dense_strides(x->dims)) return;
-      residual = x->as<const bfloat16>();
-      what = kind::residual;
-    }
+    const known_body<Bf16> body(l, N);
+    if (body.kind == kind::gelu_tanh) return;
+    what = body.kind, bias = body.bias, residual = body.residual;
   }
 
   /// One vector of a row with any numbers; the result is still to be rounded.
   template <kind Kind> static ISOTOPE_INLINE vector finished(vector y, const bfloat16* bias, const bfloat16* residual) {
     if constexpr (Kind == kind::none) return y;
     y = load(bias, whole_vector{}) + as_bf16(y);
-    if constexpr (Kind == kind::gelu) y = lanewise::gelu_erf_bf16(as_bf16(y));
+    if constexpr (Kind == kind::gelu_erf) y = lanewise::gelu_erf_bf16(as_bf16(y));
     if constexpr (Kind == kind::residual) y = load(residual, whole_vector{}) + as_bf16(y);
     return y;
   }
@@ -97,7 +82,7 @@ struct unit_body {
   template <kind Kind, std::size_t Rows>
   static ISOTOPE_INLINE void finish(even_and_odd (&v)[Rows], const float* bias, const bfloat16* residual, bfloat16* to,
                                     std::int64_t stride) {
-    constexpr int times = Kind == kind::gelu ? 2 : 1;
+    constexpr int times = Kind == kind::gelu_erf ? 2 : 1;
     const auto each = [](const auto& step) ISOTOPE_INLINE_LAMBDA { lanewise::in_step<Rows>(step); };
     if constexpr (Kind == kind::none)
       return each([&](std::size_t r) ISOTOPE_INLINE_LAMBDA { store(to + std::int64_t(r) * stride, v[r].even, v[r].odd); });
@@ -105,7 +90,7 @@ struct unit_body {
       v[r] = even_and_odd::of(v[r].packed());
       v[r] = {v[r].even + load_vector(bias), v[r].odd + load_vector(bias + lanes)};
     });
-    if constexpr (Kind == kind::gelu) {
+    if constexpr (Kind == kind::gelu_erf) {
       vector x[2 * Rows];
       each([&](std::size_t r) ISOTOPE_INLINE_LAMBDA {
         v[r] = even_and_odd::of(v[r].packed());
@@ -123,20 +108,6 @@ struct unit_body {
       const words w = in_order<times>(Kind != kind::bias && v[r].has_subnormals() ? v[r].packed_exactly() : v[r].packed());
       __builtin_memcpy(static_cast<void*>(to + std::int64_t(r) * stride), &w, sizeof w);
     });
-  }
-
- private:
-  /// Returns the operand that is added to value `one`; null if there is none.
-  static const view* other_operand(const launch& l, const instruction& i, int one) {
-    const int other = i.arg[0] == one ? i.arg[1] : i.arg[1] == one ? i.arg[0] : -1;
-    return other >= 0 && other < max_inputs ? &l.in[std::size_t(other)] : nullptr;
-  }
-  static bool is_row(const view& x, std::int64_t N) {
-    const auto last = std::size_t(x.dims.rank - 1);
-    if (x.dims.rank < 1 || x.dims[-1] != N || x.strides[last] != 1) return false;
-    for (std::size_t i = 0; i < last; ++i)
-      if (x.dims.d[i] != 1 && x.strides[i] != 0) return false;
-    return true;
   }
 };
 
