@@ -32,28 +32,20 @@ template <class Operands> class gemm_by_columns {
   }
 
  private:
-  struct cell {
-    std::int64_t batch, m, ms, p0, p1;  // relative to the chunk; panels [p0, p1) of B
-  };
-
   void make(const gemm_chunk& c) const {
     const vector_panels panels(c.rs);
-    const auto [across, down, columns, rows] = gemm_cells::by_columns<Operands>(c.vs, c.rs, c.batches, epilogue_.direct());
+    const auto cells = gemm_cells::of_columns<Operands>(c.vs, c.rs, c.batches, epilogue_.direct());
     const std::int64_t blocks = divide_up(c.ks, cut_.depth), strips = divide_up(c.vs, Operands::tile_rows);
-    const double nsec = double(c.batches) * double(c.vs) * double(larger_of(c.ks / Operands::per_step, 8)) * (0.1 + double(c.rs) / 60.0);
+    const double nsec = product_nsec(c.batches, c.vs, c.rs, c.ks / Operands::per_step);
     const auto copy_one = [&](std::int64_t t, int own) {
       copy(c, t / (blocks * strips), t / strips % blocks, t % strips * Operands::tile_rows, own);
     };
-    const auto fill_one = [&](std::int64_t t, int own) {
-      const std::int64_t j = t % columns, i = t / columns % rows;
-      fill(c, panels,
-           {t / (rows * columns), i * down, smaller(down, c.vs - i * down), j * across, smaller(panels.count(), (j + 1) * across)}, own);
-    };
+    const auto fill_one = [&](std::int64_t t, int own) { fill(c, panels, cells.by_rows(t), own); };
     const auto copy_rest = [&](std::int64_t t, int own) { copy(c, t / blocks, t % blocks, (strips - 1) * Operands::tile_rows, own); };
     if (whole_strips_)
       return in_two_phases(l_, blocking::copies, in_place(c, (strips - 1) * Operands::tile_rows) ? 0 : c.batches * blocks, copy_rest,
-                           c.batches * rows * columns, fill_one, nsec);
-    in_two_phases(l_, blocking::copies, copied_ ? c.batches * blocks * strips : 0, copy_one, c.batches * rows * columns, fill_one, nsec);
+                           c.batches * cells.count(), fill_one, nsec);
+    in_two_phases(l_, blocking::copies, copied_ ? c.batches * blocks * strips : 0, copy_one, c.batches * cells.count(), fill_one, nsec);
   }
 
   /// Whether the strip of A from row m on is read where it is, though others are copied.
@@ -80,7 +72,8 @@ template <class Operands> class gemm_by_columns {
     return Operands::in_place(l_.in[0], s_.offset_a(c.batch + batch) + (c.v + m) * s_.a_row + (c.k + k0) * s_.a_k, s_.a_row, s_.a_k);
   }
 
-  void fill(const gemm_chunk& c, const vector_panels& panels, const cell& at, int own) const {
+  /// @param at  relative to the chunk
+  void fill(const gemm_chunk& c, const vector_panels& panels, const gemm_cell& at, int own) const {
     alignas(64) float tile[blocking::tile_floats];
     constexpr std::int64_t widest = blocking::tile_floats / Operands::block_rows / blocking::cols * blocking::cols;
     alignas(64) float pairs[Operands::rounds ? Operands::block_rows * widest / 2 : 1];  // a class would set the array to zero
@@ -88,7 +81,7 @@ template <class Operands> class gemm_by_columns {
     alignas(64) float right[blocking::depth * blocking::cols + Operands::head];
     [[maybe_unused]] const typename Operands::unit held{};
     typename Operands::rows left[Operands::block_rows / Operands::tile_rows + 1];
-    const std::int64_t steps = divide_up(at.ms, Operands::tile_rows);
+    const std::int64_t steps = divide_up(at.rows, Operands::tile_rows);
     const std::int64_t batch = c.batch + at.batch, m0 = c.v + at.m, n0 = panels.start(at.p0);
     place to = place_of(c, panels, at, tile);
     const bool old = c.k > 0 || (epilogue_.direct() && epilogue_.adds());
@@ -111,7 +104,7 @@ template <class Operands> class gemm_by_columns {
             const std::int64_t m = i * Operands::tile_rows;
             if constexpr (Operands::fetches)
               if (!kept_ && !blocks_) next.fetch(i, steps);
-            panel_gemm(left[i], smaller(Operands::tile_rows, at.ms - m), taken, to.part(m, panels.start(p) - n0),
+            panel_gemm(left[i], smaller(Operands::tile_rows, at.rows - m), taken, to.part(m, panels.start(p) - n0),
                        divide_up(k, Operands::per_step), old || k0 > 0);
           }
         }
@@ -119,8 +112,8 @@ template <class Operands> class gemm_by_columns {
     });
     if (c.k + c.ks < s_.K || epilogue_.direct() || rounded()) return;
     const std::int64_t n1 = c.r + smaller(c.rs, panels.start(at.p1));
-    if (finishes_rounded()) epilogue_.finish_rounded(batch, m0, m0 + at.ms, c.r + n0, n1, small_tile, widest);
-    else epilogue_.finish(batch, m0, m0 + at.ms, c.r + n0, n1, to.at, to.ld);
+    if (finishes_rounded()) epilogue_.finish_rounded(batch, m0, m0 + at.rows, c.r + n0, n1, small_tile, widest);
+    else epilogue_.finish(batch, m0, m0 + at.rows, c.r + n0, n1, to.at, to.ld);
   }
 
   /// Returns panel p, terms [k0, k0 + k) of a chunk.
@@ -140,7 +133,7 @@ template <class Operands> class gemm_by_columns {
 
   bool rounded() const { return Operands::rounds && epilogue_.rounded(); }
   bool finishes_rounded() const { return Operands::rounds && epilogue_.finishes_rounded(); }
-  place place_of(const gemm_chunk& c, const vector_panels& panels, const cell& at, float* tile) const {
+  place place_of(const gemm_chunk& c, const vector_panels& panels, const gemm_cell& at, float* tile) const {
     const std::int64_t n0 = panels.start(at.p0);
     if (epilogue_.direct()) return {l_.out[0].as<float>() + ((c.batch + at.batch) * s_.M + c.v + at.m) * s_.N + c.r + n0, s_.N, false};
     if (cut_.waits) return {waiting_ + at.m * cut_.r_chunk + n0, cut_.r_chunk, true};

@@ -51,23 +51,16 @@ template <class P> class gemm_by_panels {
       : l_(l), s_(s), epilogue_(epilogue), packed_(packed), body_(l, s.N), panels_(s.N, s.K), depth_(gemm_partition::depth_of(s.K, 1, 1)) {}
 
   void run() const {
-    const auto [down, across, low, wide] =
-        panel_cells::of(s_.M, s_.N, s_.batches, l_.pool == nullptr ? 1 : l_.pool->size(),
-                        packed_ && (s_.K > depth_ || s_.M > panel_cells::most_rows) ? panel_cells::rows_in_l2 : panel_cells::most_rows);
-    const double nsec = double(s_.batches) * double(s_.M) * double(larger_of(s_.K, 8)) * (0.1 + double(s_.N) / 60.0);
-    portable::for_uneven_tasks(l_, s_.batches * wide * low, nsec, [&](std::int64_t t, int) {
-      const std::int64_t i = t % low * down, p = t / low % wide * across;  // neighbours share panels
-      fill({t / (low * wide), i, smaller(down, s_.M - i), p, smaller(panels_.count(), p + across)});
-    });
+    const bool in_l2 = packed_ && (s_.K > depth_ || s_.M > panel_cells::most_rows);
+    const auto cells = panel_cells::of(s_.M, s_.N, s_.batches, threads_of(l_), in_l2 ? panel_cells::rows_in_l2 : panel_cells::most_rows);
+    portable::for_uneven_tasks(l_, s_.batches * cells.count(), product_nsec(s_.batches, s_.M, s_.N, s_.K),
+                               [&](std::int64_t t, int) { fill(cells.by_panels(t)); });
   }
 
  private:
   static constexpr int tall = int(weight_panels::rows);
   static constexpr std::int64_t few_rows = 8 * weight_panels::rows;  // weights that are packed are read as one run
 
-  struct cell {
-    std::int64_t batch, m, rows, p0, p1;  // panels [p0, p1)
-  };
   struct block {
     std::int64_t p, k0;
   };
@@ -79,7 +72,7 @@ template <class P> class gemm_by_panels {
     std::int64_t element, column;  // of the result
   };
 
-  void fill(const cell& c) const {
+  void fill(const gemm_cell& c) const {
     alignas(64) float tile[panel_cells::tile_floats];
     alignas(64) float room[weight_panels::cols * blocking::depth];
     const std::int64_t n0 = weight_panels::start(c.p0), ld = weight_panels::start(c.p1 - 1) + panels_.width(c.p1 - 1) - n0;
@@ -107,7 +100,7 @@ template <class P> class gemm_by_panels {
         {&microkernel<1, 3, Ahead...>, &microkernel<2, 3, Ahead...>, &microkernel<4, 3, Ahead...>, &microkernel<tall, 3, Ahead...>}};
   };
   /// Adds one block of K of a panel to a cell.
-  void multiply(const cell& c, const block& b, const block& next, const place_in_cell& to, float* room) const {
+  void multiply(const gemm_cell& c, const block& b, const block& next, const place_in_cell& to, float* room) const {
     const auto* w = l_.in[1].as<const float>();
     const std::int64_t width = panels_.width(b.p), k = terms(b);
     const auto make = [&](const auto& of, const float* x, const float* panel, float* sums, auto... ahead) {
@@ -143,7 +136,7 @@ template <class P> class gemm_by_panels {
   std::int64_t terms(const block& b) const { return smaller(depth_, s_.K - b.k0); }
 
   /// run(i, size, x, sums): makes register tile i, of 1, 2, 4 or weight_panels::rows rows (`size` 0 to 3).
-  template <class F> void by_tiles(const cell& c, const block& b, const place_in_cell& to, const F& run) const {
+  template <class F> void by_tiles(const gemm_cell& c, const block& b, const place_in_cell& to, const F& run) const {
     const float* x = l_.in[0].as<const float>() + s_.offset_a(c.batch) + c.m * s_.a_row + b.k0 * s_.a_k;
     for (std::int64_t i = 0, row = 0; row < c.rows; ++i) {
       const std::int64_t left = c.rows - row;

@@ -10,6 +10,7 @@
 /// cell's rows stay in L2; those of the next panel are fetched meanwhile. Tried without gain: the weight's f32 split in each product, between products (16 clocks for 16
 /// numbers, as long as the unit takes for 64 rows), or meanwhile (loads of tiles then wait for stores with the same place in a page).
 #include <isotope/kernels/cpu/gemm/epilogue.hpp>
+#include <isotope/kernels/cpu/native/gemm/cells.hpp>
 #include <isotope/kernels/cpu/native/gemm/matrix_unit.hpp>
 #include <isotope/kernels/cpu/native/gemm/microkernel.hpp>
 #include <isotope/kernels/cpu/native/gemm/partition.hpp>
@@ -66,10 +67,6 @@ template <class Unit> class gemm_by_pieces {
   static constexpr std::int64_t square = high * cols;   // sums of a strip and a panel
   static constexpr std::int64_t block_of(std::int64_t tiles) { return even_part(larger_of(1, tiles), most_tiles, 1); }
 
-  struct cell {
-    std::int64_t m0, m1, p0, p1;
-    bfloat16* pieces;  // of its rows
-  };
   /// What is fetched while a strip is multiplied with a panel: a part of the next panel, and the lines of results.
   struct coming {
     const char* panel = nullptr;
@@ -88,34 +85,34 @@ template <class Unit> class gemm_by_pieces {
 
   /// Makes rows [begin, end).
   void run(std::int64_t begin, std::int64_t end) const {
-    const std::int64_t threads = l_.pool == nullptr ? 1 : l_.pool->size(), wanted = threads == 1 ? 1 : 2 * threads, M = end - begin;
-    const std::int64_t row_pieces = planes * terms * tiles_, most_parts = larger_of(1, room_ / (whole(M, high) * row_pieces));
-    std::int64_t down = even_part(M, cell_pieces / row_pieces, high), across = pieces_.count();
-    while (divide_up(M, down) * divide_up(pieces_.count(), across) < wanted) {
-      if (down <= 4 * high && across > 2 && 2 * divide_up(pieces_.count(), across) <= most_parts) across = divide_up(across, 2);
-      else if (down > high) down = whole(divide_up(down, 2), high);
-      else break;
-    }
-    const std::int64_t rows = divide_up(M, down), columns = divide_up(pieces_.count(), across);
+    const std::int64_t M = end - begin, row_pieces = planes * terms * tiles_, part = whole(M, high) * row_pieces;
+    const std::int64_t panels = pieces_.count(), most_parts = larger_of(1, room_ / part);
+    const auto narrower = [=](std::int64_t across, std::int64_t down) {
+      return down <= 4 * high && across > 2 && 2 * divide_up(panels, across) <= most_parts ? divide_up(across, 2) : 0;
+    };
+    const gemm_cells all{panels, M, panels, even_part(M, cell_pieces / row_pieces, high)};
+    const auto cells = all.divided(cells_for(threads_of(l_), 2), narrower, high, high);
     const double nsec = double(M) * double(s_.K) * (0.1 + double(s_.N) / 130.0);
-    portable::for_uneven_tasks(l_, rows * columns, nsec, [&](std::int64_t t, int) {
-      const std::int64_t i = t / columns * down, p = t % columns;
-      fill({begin + i, smaller(end, begin + i + down), p * across, smaller(pieces_.count(), (p + 1) * across),
-            rows_ + (p * whole(M, high) + i) * row_pieces});
+    portable::for_uneven_tasks(l_, cells.count(), nsec, [&](std::int64_t t, int) {
+      gemm_cell c = cells.by_rows(t);
+      bfloat16* const pieces = rows_ + c.p0 / cells.across * part + c.m * row_pieces;
+      c.m += begin;
+      fill(c, pieces);
     });
   }
-  void fill(const cell& c) const {
+  /// @param pieces  of the cell's rows
+  void fill(const gemm_cell& c, bfloat16* pieces) const {
     alignas(64) float sums[2 * square];
     const Unit held;
-    const std::int64_t rows = c.m1 - c.m0, strips = divide_up(rows, high);
-    for (std::int64_t m = 0; m < rows; m += high) {
-      const std::int64_t some = smaller(high, rows - m);
-      split_rows(left(c.m0 + m), s_.a_row, s_.a_k, some, s_.K, some > tile::rows ? 2 : 1, c.pieces + planes * terms * tiles_ * m);
+    const std::int64_t strips = divide_up(c.rows, high);
+    for (std::int64_t m = 0; m < c.rows; m += high) {
+      const std::int64_t some = smaller(high, c.rows - m);
+      split_rows(left(c.m + m), s_.a_row, s_.a_k, some, s_.K, some > tile::rows ? 2 : 1, pieces + planes * terms * tiles_ * m);
     }
     const auto* const weight = reinterpret_cast<const bfloat16*>(split_);
     for (std::int64_t p = c.p0; p < c.p1; ++p)
       for (std::int64_t i = 0; i < strips; ++i) {
-        const std::int64_t m = c.m0 + i * high, some = smaller(high, c.m1 - m), tall = some > tile::rows ? 2 : 1;
+        const std::int64_t m = c.m + i * high, some = smaller(high, c.rows - i * high), tall = some > tile::rows ? 2 : 1;
         coming ahead = results_of(m, some, p);
         if (p + 1 < c.p1) {
           const std::int64_t all = (pieces_.at(p + 1, tiles_) - pieces_.at(p + 1, 0)) * 2 / 64;
@@ -124,7 +121,7 @@ template <class Unit> class gemm_by_pieces {
           ahead.lines_each = divide_up(ahead.lines, tiles_);
         }
         for (std::int64_t t = 0; t < tiles_; t += block_) {
-          const bfloat16* a = c.pieces + planes * terms * (tiles_ * i * high + t * tall * tile::rows);
+          const bfloat16* a = pieces + planes * terms * (tiles_ * i * high + t * tall * tile::rows);
           multiply(a, weight + pieces_.at(p, t), some, pieces_.vectors(p), smaller(block_, tiles_ - t), sums + (t > 0 ? square : 0), ahead);
           for (std::int64_t j = 0; t > 0 && j < square; j += lanes) {
             const vector y = load_vector(sums + j) + load_vector(sums + square + j);

@@ -39,10 +39,6 @@ template <class Operands> class gemm_by_rows {
   static constexpr std::int64_t block_panels = Operands::block_rows / blocking::cols;
   static constexpr std::int64_t widest = 2 * block_panels * blocking::cols;  // largest width of a cell that is not computed in place
 
-  struct cell {
-    std::int64_t batch, r, rs, p0, p1;  // relative to the chunk; panels [p0, p1)
-  };
-
   const view& packed_side() const { return l_.in[transposed_ ? 0 : 1]; }
   const view& row_side() const { return l_.in[transposed_ ? 1 : 0]; }
   std::int64_t packed_offset(std::int64_t batch) const { return transposed_ ? s_.offset_a(batch) : s_.offset_b(batch); }
@@ -51,20 +47,15 @@ template <class Operands> class gemm_by_rows {
 
   void make(const gemm_chunk& c) const {
     const vector_panels panels(c.vs);
-    const auto [across, down, columns, rows] =
-        gemm_cells::by_rows<Operands>(c.vs, c.rs, c.batches, cut_.depth, in_place(), Operands::transposes(r_k_));
+    const auto cells = gemm_cells::of_rows<Operands>(c.vs, c.rs, c.batches, cut_.depth, in_place(), Operands::transposes(r_k_));
     const std::int64_t blocks = divide_up(c.ks, cut_.depth), packs = c.batches * blocks * panels.count();
-    const double nsec = double(c.batches) * double(c.vs) * double(larger_of(c.ks / Operands::per_step, 8)) * (0.1 + double(c.rs) / 60.0);
     const auto pack_one = [&](std::int64_t t, int copy) {
       const std::int64_t n = panels.count();
       pack(c, panels, t / (n * blocks), t / n % blocks * cut_.depth, t % n, copy);
     };
-    const auto fill_one = [&](std::int64_t t, int copy) {
-      const std::int64_t j = t % columns, i = t / columns % rows;  // neighbours share rows, of which there may be many
-      fill(c, panels,
-           {t / (rows * columns), i * down, smaller(down, c.rs - i * down), j * across, smaller(panels.count(), (j + 1) * across)}, copy);
-    };
-    in_two_phases(l_, blocking::copies, packs, pack_one, c.batches * columns * rows, fill_one, nsec);
+    const auto fill_one = [&](std::int64_t t, int copy) { fill(c, panels, cells.by_rows(t), copy); };  // of rows there may be many
+    in_two_phases(l_, blocking::copies, packs, pack_one, c.batches * cells.count(), fill_one,
+                  product_nsec(c.batches, c.vs, c.rs, c.ks / Operands::per_step));
   }
 
   /// Packs panel p of one block of K.
@@ -92,14 +83,15 @@ template <class Operands> class gemm_by_rows {
     return panels.start(p) * Operands::packed_steps(k) + p * Operands::head;
   }
 
-  void fill(const gemm_chunk& c, const vector_panels& panels, const cell& at, int own) const {
+  /// @param at  relative to the chunk
+  void fill(const gemm_chunk& c, const vector_panels& panels, const gemm_cell& at, int own) const {
     alignas(64) float tile[blocking::tile_floats];
     alignas(64) float copy[Operands::copy::floats(Operands::per_step * blocking::depth)];
     alignas(64) float pairs[Operands::rounds ? Operands::tile_rows * widest / 2 : 1];  // a class would set the array to zero
     auto* const small_tile = reinterpret_cast<bfloat16*>(pairs);
     [[maybe_unused]] const typename Operands::unit held{};
     const typename Operands::copy here(copy, cut_.depth, r_k_ == 1);
-    const std::int64_t batch = c.batch + at.batch, r0 = c.r + at.r, v0 = panels.start(at.p0);
+    const std::int64_t batch = c.batch + at.batch, r0 = c.r + at.m, v0 = panels.start(at.p0);
     place to = place_of(c, panels, at, tile);
     const bool old = c.k > 0 || (in_place() && epilogue_.adds());
     // Rows are finished while they are in L1; if K is one block, they all use the same place.
@@ -112,12 +104,12 @@ template <class Operands> class gemm_by_rows {
         const float* block = block_at(c, panels, at.batch, k0, own);
         if (!transposed_ && rounded() && c.k + k0 + k >= s_.K)
           to.round_to(l_.out[0].as<bfloat16>() + (batch * s_.M + r0) * s_.N + c.v + v0, s_.N);
-        for (std::int64_t r = 0; r < at.rs; r += Operands::tile_rows) {
-          const std::int64_t rows = smaller(Operands::tile_rows, at.rs - r);
+        for (std::int64_t r = 0; r < at.rows; r += Operands::tile_rows) {
+          const std::int64_t rows = smaller(Operands::tile_rows, at.rows - r);
           auto taken = Operands::take(x + r * r_stride_ + k0 * r_k_, r_stride_, r_k_, rows, k, at.p1 - at.p0, here);
-          const bool more = r + Operands::tile_rows < at.rs;
+          const bool more = r + Operands::tile_rows < at.rows;
           const std::int64_t next_r = more ? r + Operands::tile_rows : 0, next_k = more ? k0 : k0 + k;
-          const std::int64_t next_rows = smaller(Operands::tile_rows, at.rs - next_r), next_ks = smaller(cut_.depth, c.ks - next_k);
+          const std::int64_t next_rows = smaller(Operands::tile_rows, at.rows - next_r), next_ks = smaller(cut_.depth, c.ks - next_k);
           [[maybe_unused]] const coming next(x + next_r * r_stride_ + next_k * r_k_, r_k_, r_stride_, next_ks, next_rows);
           place strip = to.part(one_strip ? 0 : r, 0);
           if (rounded_strips && k0 + k >= c.ks) strip.round_to(small_tile, widest);
@@ -142,9 +134,9 @@ template <class Operands> class gemm_by_rows {
     });
     if (by_strips || c.k + c.ks < s_.K) return;
     if (transposed_) {
-      transpose_cell(batch, c.v + v0, smaller(V_, c.v + panels.start(at.p1)), r0, r0 + at.rs, to);
+      transpose_cell(batch, c.v + v0, smaller(V_, c.v + panels.start(at.p1)), r0, r0 + at.rows, to);
     } else if (!epilogue_.direct() && !rounded()) {
-      epilogue_.finish(batch, r0, r0 + at.rs, c.v + v0, smaller(V_, c.v + panels.start(at.p1)), to.at, to.ld);
+      epilogue_.finish(batch, r0, r0 + at.rows, c.v + v0, smaller(V_, c.v + panels.start(at.p1)), to.at, to.ld);
     }
   }
 
@@ -155,23 +147,23 @@ template <class Operands> class gemm_by_rows {
   /// Returns the part of the next tile that is prefetched while rows [r, r + tile_rows) of block k0 meet panel p: of the next rows, of the next block of
   /// K, or of the next cell if it is below; the rows themselves where the next tile is not whole.
   /// @param x  row 0 of the cell
-  rows_ahead ahead_of(const float* x, const gemm_chunk& c, const cell& at, std::int64_t r, std::int64_t k0, std::int64_t p) const {
+  rows_ahead ahead_of(const float* x, const gemm_chunk& c, const gemm_cell& at, std::int64_t r, std::int64_t k0, std::int64_t p) const {
     const std::int64_t n = at.p1 - at.p0, k = smaller(cut_.depth, c.ks - k0);
     std::int64_t next_r = r + Operands::tile_rows, next_k = k0;
-    if (next_r >= at.rs) {
+    if (next_r >= at.rows) {
       next_k = k0 + k < c.ks ? k0 + k : 0;
-      next_r = next_k > 0 ? 0 : at.rs;
+      next_r = next_k > 0 ? 0 : at.rows;
     }
-    if (c.r + at.r + next_r + Operands::tile_rows > R_) next_r = r, next_k = k0;
+    if (c.r + at.m + next_r + Operands::tile_rows > R_) next_r = r, next_k = k0;
     return {x + next_r * r_stride_ + next_k + smaller(cut_.depth, c.ks - next_k) * (p - at.p0) / n, larger_of(1, rows_ahead::line / n)};
   }
 
   bool rounded() const { return Operands::rounds && epilogue_.rounded(); }
   bool finishes_rounded() const { return Operands::rounds && epilogue_.finishes_rounded(); }
-  place place_of(const gemm_chunk& c, const vector_panels& panels, const cell& at, float* tile) const {
+  place place_of(const gemm_chunk& c, const vector_panels& panels, const gemm_cell& at, float* tile) const {
     const std::int64_t v0 = panels.start(at.p0);
-    if (in_place()) return {l_.out[0].as<float>() + ((c.batch + at.batch) * s_.M + c.r + at.r) * s_.N + c.v + v0, s_.N, false};
-    if (cut_.waits) return {waiting_ + at.r * cut_.v_chunk + v0, cut_.v_chunk, true};
+    if (in_place()) return {l_.out[0].as<float>() + ((c.batch + at.batch) * s_.M + c.r + at.m) * s_.N + c.v + v0, s_.N, false};
+    if (cut_.waits) return {waiting_ + at.m * cut_.v_chunk + v0, cut_.v_chunk, true};
     return {tile, panels.start(at.p1) - v0, true};
   }
 

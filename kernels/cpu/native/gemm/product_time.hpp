@@ -43,18 +43,18 @@ template <class Operands> class product_time {
     const gemm_partition cut(V, R, s_.K, Operands::per_step, Operands::k_unit, Operands::v_unit);
     double nsec = 0;
     cut.chunks(s_.batches, V, R, s_.K, [&](const gemm_chunk& c) {
-      const auto cells = gemm_cells::by_rows<Operands>(c.vs, c.rs, c.batches, cut.depth, !left && p_.in_place, Operands::transposes(r_k));
+      const auto cells = gemm_cells::of_rows<Operands>(c.vs, c.rs, c.batches, cut.depth, !left && p_.in_place, Operands::transposes(r_k));
       const std::int64_t tasks = cells.count() * c.batches, parts = parts_of(c, tasks);
       const double deep = double(Operands::packed_steps(c.ks)), width = double(whole(c.vs, lanes)), rows = double(c.rs);
-      const double whole_rows = double(cells.rows * whole(divide_up(c.rs, cells.rows), Operands::tile_rows));
+      const double whole_rows = double(cells.rows() * whole(divide_up(c.rs, cells.rows()), Operands::tile_rows));
       const std::int64_t packs = c.batches * divide_up(c.ks, cut.depth) * vector_panels(c.vs).count();
       const double packed = double(c.batches) * width * deep;
       nsec += barrier_ + (far_ ? 1 : 0) * barrier_;
       nsec +=
           far_ ? share(packs, parts) * packed * pack_far * shared_ : packed * ((left ? s_.a_k : s_.b_k) == 1 ? pack_along : pack_across);
       double cell = whole_rows * width * deep * multiply_;
-      if (far_) cell += width * deep * double(cells.rows) * shared_;
-      cell += rows * deep * double(cells.columns) * (r_k == 1 ? streamed() : strided);
+      if (far_) cell += width * deep * double(cells.rows()) * shared_;
+      cell += rows * deep * double(cells.columns()) * (r_k == 1 ? streamed() : strided);
       if (left) cell += rows * width * transposed;
       nsec += share(tasks, parts) * (double(c.batches) * cell + double(tasks) * task);
     });
@@ -66,14 +66,14 @@ template <class Operands> class product_time {
     const double left = s_.a_k == 1 || p_.copies_rows || far_ || !p_.strides_cost ? streamed() : strided_in_place;
     double nsec = 0;
     cut.chunks(s_.batches, s_.M, s_.N, s_.K, [&](const gemm_chunk& c) {
-      const auto cells = gemm_cells::by_columns<Operands>(c.vs, c.rs, c.batches, p_.in_place);
+      const auto cells = gemm_cells::of_columns<Operands>(c.vs, c.rs, c.batches, p_.in_place);
       const std::int64_t tasks = cells.count() * c.batches, parts = parts_of(c, tasks);
       const double deep = double(Operands::packed_steps(c.ks)), width = double(whole(c.rs, lanes)), rows = double(c.vs);
-      const double whole_rows = double(cells.rows * whole(divide_up(c.vs, cells.rows), Operands::tile_rows));
+      const double whole_rows = double(cells.rows() * whole(divide_up(c.vs, cells.rows()), Operands::tile_rows));
       nsec += barrier_;
       if (p_.copies_rows) nsec += double(c.batches) * rows * deep * (far_ ? pack_far * shared_ / double(parts) : copy);
-      double cell = whole_rows * width * deep * multiply_ + rows * deep * double(cells.columns) * left;
-      cell += double(cells.rows) * width * deep * (reads_in_place ? in_place_once() : far_ ? pack_far * shared_ : pack_once);
+      double cell = whole_rows * width * deep * multiply_ + rows * deep * double(cells.columns()) * left;
+      cell += double(cells.rows()) * width * deep * (reads_in_place ? in_place_once() : far_ ? pack_far * shared_ : pack_once);
       if (reads_in_place) cell += whole_rows / double(Operands::tile_rows) * width * deep * in_place_again;
       nsec += share(tasks, parts) * (double(c.batches) * cell + double(tasks) * task);
     });
@@ -84,12 +84,12 @@ template <class Operands> class product_time {
   constexpr double by_panels() const {
     const auto cells = panel_cells::of(s_.M, s_.N, 1, p_.threads, panel_cells::most_rows);
     const std::int64_t tasks = cells.count();
-    const std::int64_t parts = parts_of(double(s_.M) * double(larger_of(s_.K, 8)) * (0.1 + double(s_.N) / 60.0), tasks);
+    const std::int64_t parts = parts_of(product_nsec(1, s_.M, s_.N, s_.K), tasks);
     const double deep = double(s_.K), width = double(whole(s_.N, weight_panels::cols)), rows = double(s_.M);
-    const double whole_rows = double(cells.low * whole(divide_up(s_.M, larger_of(1, cells.low)), weight_panels::rows));
+    const double whole_rows = double(cells.rows() * whole(divide_up(s_.M, larger_of(1, cells.rows())), weight_panels::rows));
     const double pack = far_ ? pack_far * shared_ : cells.down >= 128 ? pack_along / 2 : pack_along;
-    const double cell = whole_rows * width * deep * multiply_ + width * deep * double(cells.low) * pack +
-                        rows * deep * double(cells.wide) * (far_ ? shared_ : streamed());
+    const double cell = whole_rows * width * deep * multiply_ + width * deep * double(cells.rows()) * pack +
+                        rows * deep * double(cells.columns()) * (far_ ? shared_ : streamed());
     return 1e-9 * (barrier_ + share(tasks, parts) * (cell + double(larger_of(8, tasks)) * task));
   }
   /// How many times as long as an even share the longest thread takes that divides so many tasks; 1 / parts where they divide evenly.
@@ -117,8 +117,7 @@ template <class Operands> class product_time {
 
   /// The threads that take part, as for_uneven_tasks lets them.
   constexpr std::int64_t parts_of(const gemm_chunk& c, std::int64_t tasks) const {
-    return parts_of(double(c.batches) * double(c.vs) * double(larger_of(c.ks / Operands::per_step, 8)) * (0.1 + double(c.rs) / 60.0),
-                    tasks);
+    return parts_of(product_nsec(c.batches, c.vs, c.rs, c.ks / Operands::per_step), tasks);
   }
   constexpr std::int64_t parts_of(double nsec, std::int64_t tasks) const {
     if (nsec < 2 * portable::worth_nsec) return 1;

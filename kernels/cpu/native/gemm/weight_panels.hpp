@@ -1,7 +1,7 @@
 #pragma once
 /// The panels of f32 weights that gemm_by_panels multiplies, and the cells into which it divides products.
+#include <isotope/kernels/cpu/native/gemm/cells.hpp>
 #include <isotope/kernels/cpu/native/gemm/pack.hpp>
-#include <isotope/kernels/cpu/native/gemm/vector_panels.hpp>
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
@@ -47,24 +47,14 @@ struct panel_cells {
   static constexpr std::int64_t rows_in_l2 = whole(96, weight_panels::rows);
   static_assert(most_rows * weight_panels::cols <= tile_floats && rows_in_l2 <= most_rows);
 
-  std::int64_t down, across;  // of a cell: rows of x, panels
-  std::int64_t low, wide;     // of cells
-  constexpr std::int64_t count() const { return low * wide; }
-
   /// At least four for each of several threads, where the shape allows.
   /// @param most  rows of a cell
-  static constexpr panel_cells of(std::int64_t M, std::int64_t N, std::int64_t batches, std::int64_t threads, std::int64_t most) {
-    const std::int64_t panels = weight_panels(N, 0).count(), wanted = threads == 1 ? 1 : 4 * threads;
-    std::int64_t down = larger_of(1, smaller(most, M));
-    std::int64_t across = smaller(tile_floats / (whole(down, weight_panels::rows) * weight_panels::cols), panels);
-    while (divide_up(M, down) * divide_up(panels, across) * batches < wanted) {
-      if (across > 1) across = divide_up(across, 2);
-      else if (down > 2 * weight_panels::rows) down = whole(divide_up(down, 2), weight_panels::rows);
-      else break;
-    }
-    down = even_part(M, down, weight_panels::rows);
-    across = even_part(panels, across, 1);
-    return {down, across, divide_up(M, down), divide_up(panels, across)};
+  static constexpr gemm_cells of(std::int64_t M, std::int64_t N, std::int64_t batches, std::int64_t threads, std::int64_t most) {
+    constexpr std::int64_t unit = weight_panels::rows;
+    const std::int64_t panels = weight_panels(N, 0).count(), down = larger_of(1, smaller(most, M));
+    const gemm_cells all{panels, M, smaller(tile_floats / (whole(down, unit) * weight_panels::cols), panels), down};
+    const auto narrower = [](std::int64_t a, std::int64_t) { return a > 1 ? divide_up(a, 2) : 0; };
+    return all.divided(divide_up(cells_for(threads), batches), narrower, unit, 2 * unit).even(unit);
   }
 };
 
