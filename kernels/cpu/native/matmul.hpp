@@ -202,11 +202,11 @@ template <class P, class Unit = matrix_unit, class Pairs = pair_rate> struct mat
     if constexpr (tiles)
       if constexpr (std::same_as<Operands, unit_operands<Unit>>)
         if (l.constants<op::matmul>().packed || in_blocks(l.in[1].type))
-          if (const gemm_by_unit<Unit> of(l, s); of.takes(finish)) return of.run();
+          if (const gemm_by_unit<Unit> of(l, s, finish); of.takes()) return of.run();
     if constexpr (pairs)
       if constexpr (std::same_as<Operands, pair_operands>)
         if (l.constants<op::matmul>().packed)
-          if (const gemm_by_pairs<Operands> of(l, s); of.takes(finish)) return of.run();
+          if (const gemm_by_pairs<Operands> of(l, s, finish); of.takes()) return of.run();
     auto* packed = static_cast<float*>(l.scratch);
     float* waiting = packed + blocking::copies * gemm_partition::packed_floats(s.M, s.N, s.K, s.batches);
     if (in_blocks(l.in[1].type)) {

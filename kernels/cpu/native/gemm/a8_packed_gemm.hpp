@@ -3,10 +3,11 @@
 ///
 /// Bound by the two ports that multiply: for each row, 16 columns and 32 terms they take 8 products of bytes and 2 of f32, so 10 clocks of 512 bits on Zen 4,
 /// whose other two ports convert and add. Two panels of 12 blocks of K (14 KB) stay in L1 for all rows of a cell. Where the result is in bf16 and the body is one
-/// of unit_body, sums of four rows and two panels are finished in registers, so a result is written once, a cache line for each row.
+/// of rounded_body, sums of four rows and two panels are finished in registers, so a result is written once, a cache line for each row.
 #include <isotope/kernels/cpu/native/gemm/a8_packed_weight.hpp>
 #include <isotope/kernels/cpu/native/gemm/a8_round_rows.hpp>
-#include <isotope/kernels/cpu/native/gemm/unit_body.hpp>
+#include <isotope/kernels/cpu/native/gemm/cells.hpp>
+#include <isotope/kernels/cpu/native/gemm/rounded_body.hpp>
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
@@ -18,7 +19,8 @@ template <class P> class a8_packed_gemm {
   static constexpr std::int64_t cell_pairs = 4;  // of panels, with 128 rows, where a body works on whole cells
   static constexpr std::int64_t deep = 12;       // blocks of K at once
   static constexpr int some = 4;                 // rows at once
-  using kind = unit_body::kind;
+  static constexpr bool rounds = std::same_as<P, precision::bf16>;
+  using kind = body_kind;
   using integers __attribute__((vector_size(64))) = std::int32_t;
   using floats __attribute__((vector_size(64))) = float;
 
@@ -35,12 +37,8 @@ template <class P> class a8_packed_gemm {
         packed_(l.in[1].data),
         weight_(s.N, s.K),
         blocks_(s.K / quantized::block) {
-    if constexpr (std::same_as<P, precision::bf16>) {
-      const bool finished = l.out.size() == 1 && l.accumulate == 0 && (epilogue.rounded() || epilogue.finishes_rounded());
-      if (!finished || s.N % wide != 0 || s.batches != 1 || blocks_ > portable::a8_joined) return;
-      const unit_body body(l, s.N);
-      how_ = body.what, bias_ = body.bias, residual_ = body.residual;
-    }
+    if constexpr (rounds)
+      if (s.N % wide == 0 && s.batches == 1 && blocks_ <= portable::a8_joined) body_ = rounded_body(l, s, epilogue);
   }
 
   void run() const {
@@ -69,8 +67,7 @@ template <class P> class a8_packed_gemm {
   const void* packed_;
   a8_packed_weight weight_;
   std::int64_t blocks_;
-  kind how_ = kind::other;
-  const bfloat16 *bias_ = nullptr, *residual_ = nullptr;
+  rounded_body body_;
 
   /// Rows [m, m1) behind m0 and pairs [q, q1) of panels.
   struct cell {
@@ -84,57 +81,41 @@ template <class P> class a8_packed_gemm {
   };
 
   void multiply(std::int64_t batch, std::int64_t m0, std::int64_t count) const {
-    const std::int64_t pairs = divide_up(weight_.panels(), 2), threads = l_.pool == nullptr ? 1 : l_.pool->size();
-    std::int64_t across = how_ == kind::other ? cell_pairs : 1, rows = how_ == kind::other ? most_sums / (cell_pairs * wide) : most_rows;
-    while (threads > 1 && divide_up(pairs, across) * divide_up(count, rows) < 4 * threads) {
-      if (across > 1) across /= 2;
-      else if (rows > high && rows / 2 < count) rows /= 2;
-      else break;
-    }
-    const std::int64_t down = divide_up(count, rows);
-    portable::for_tasks(l_, divide_up(pairs, across) * down, double(count * s_.N * s_.K) * 0.003, [&](std::int64_t t, int) {
-      const std::int64_t m = t % down * rows, q = t / down * across;
-      const cell c{batch, m0, m, smaller(count, m + rows), q, smaller(pairs, q + across)};
-      switch (how_) {
-        case kind::none: return fill<kind::none>(c);
-        case kind::bias: return fill<kind::bias>(c);
-        case kind::gelu_erf: return fill<kind::gelu_erf>(c);
-        case kind::residual: return fill<kind::residual>(c);
-        default: return fill<kind::other>(c);
-      }
+    const std::int64_t pairs = divide_up(weight_.panels(), 2), rows = body_.known() ? most_rows : most_sums / (cell_pairs * wide);
+    const gemm_cells all{pairs, count, body_.known() ? 1 : cell_pairs, rows};
+    // Cells become lower only where that divides the rows.
+    const auto cells = all.divided(cells_for(threads_of(l_)), gemm_cells::halved, high, 2 * count > rows ? high : rows);
+    portable::for_tasks(l_, cells.count(), double(count * s_.N * s_.K) * 0.003, [&](std::int64_t t, int) {
+      const gemm_cell at = cells.by_panels(t);
+      const cell c{batch, m0, at.m, at.m + at.rows, at.p0, at.p1};
+      if constexpr (rounds)
+        if (body_.known()) return body_.with_kind([&](auto what) { fill<what>(c); });
+      fill<kind::other>(c);
     });
   }
 
   template <kind Kind> ISOTOPE_NOINLINE void fill(const cell& c) const {
-    if constexpr (Kind != kind::other && !std::same_as<P, precision::bf16>) {
-      return;
-    } else {
-      alignas(64) float tile[most_sums], total[Kind == kind::other ? most_sums : 1], bias[wide] = {};
-      const std::int64_t each = even_part(blocks_, deep, 1);
-      [[maybe_unused]] const bool joins = blocks_ > portable::a8_joined;
-      bool normal = true;
-      if constexpr (Kind != kind::other && Kind != kind::none) {
-        const even_and_odd x = even_and_odd::of(bias_ + c.q * wide);
-        normal = !x.has_subnormals();
-        store(bias, x.even, x.odd);
+    alignas(64) float tile[most_sums], total[Kind == kind::other ? most_sums : 1], bias[wide] = {};
+    const std::int64_t each = even_part(blocks_, deep, 1);
+    [[maybe_unused]] const bool joins = blocks_ > portable::a8_joined;
+    bool normal = true;
+    if constexpr (Kind != kind::other) normal = body_.template widen_bias<Kind>(c.q * wide, bias);
+    for (std::int64_t q = c.q; q < c.q1; ++q) {
+      const std::int64_t panels = smaller(2, weight_.panels() - 2 * q);
+      for (std::int64_t first = 0, end = 0; first < blocks_; first = end) {
+        end = smaller(first + each, smaller(blocks_, (first / portable::a8_joined + 1) * portable::a8_joined));
+        const step now{first, end, next_of(q, end)};
+        if (panels == 2) rows_of<Kind, 2>(c, q, now, tile, bias, normal);
+        else if constexpr (Kind == kind::other) rows_of<Kind, 1>(c, q, now, tile, bias, normal);
+        if constexpr (Kind == kind::other)
+          if (joins && (end == blocks_ || end % portable::a8_joined == 0))
+            for (std::int64_t m = 0; m < c.m1 - c.m; ++m)
+              join(tile + m * c.cols() + (q - c.q) * wide, total + m * c.cols() + (q - c.q) * wide, 16 * panels,
+                   first >= portable::a8_joined);
       }
-      for (std::int64_t q = c.q; q < c.q1; ++q) {
-        const std::int64_t panels = smaller(2, weight_.panels() - 2 * q);
-        for (std::int64_t first = 0, end = 0; first < blocks_; first = end) {
-          end = smaller(first + each, smaller(blocks_, (first / portable::a8_joined + 1) * portable::a8_joined));
-          const step now{first, end, next_of(q, end)};
-          if (panels == 2) rows_of<Kind, 2>(c, q, now, tile, bias, normal);
-          else if constexpr (Kind == kind::other) rows_of<Kind, 1>(c, q, now, tile, bias, normal);
-          if constexpr (Kind == kind::other)
-            if (joins && (end == blocks_ || end % portable::a8_joined == 0))
-              for (std::int64_t m = 0; m < c.m1 - c.m; ++m)
-                join(tile + m * c.cols() + (q - c.q) * wide, total + m * c.cols() + (q - c.q) * wide, 16 * panels,
-                     first >= portable::a8_joined);
-        }
-      }
-      if constexpr (Kind == kind::other)
-        epilogue_.finish(c.batch, c.m0 + c.m, c.m0 + c.m1, c.q * wide, smaller(s_.N, c.q1 * wide), joins ? total : tile, c.cols());
     }
+    if constexpr (Kind == kind::other)
+      epilogue_.finish(c.batch, c.m0 + c.m, c.m0 + c.m1, c.q * wide, smaller(s_.N, c.q1 * wide), joins ? total : tile, c.cols());
   }
   /// The first tile that is read after those of the blocks before `end` of pair q.
   const a8_panel_tile* next_of(std::int64_t q, std::int64_t end) const {
@@ -228,10 +209,9 @@ template <class P> class a8_packed_gemm {
   }
   /// Fetches the lines that `finish` reads and writes.
   template <kind Kind> ISOTOPE_INLINE void fetch(std::int64_t at, std::int64_t rows) const {
-    const auto* const y = l_.out[0].as<const bfloat16>();
     for (std::int64_t i = 0; i < rows; ++i) {
-      __builtin_prefetch(y + at + i * s_.N, 1, 3);
-      if constexpr (Kind == kind::residual) __builtin_prefetch(residual_ + at + i * s_.N, 0, 3);
+      __builtin_prefetch(body_.result + at + i * s_.N, 1, 3);
+      if constexpr (Kind == kind::residual) __builtin_prefetch(body_.residual + at + i * s_.N, 0, 3);
     }
   }
   /// Finishes and stores `rows` rows of 32 sums each, of columns from n on; the result begins at element `at`.
@@ -239,18 +219,12 @@ template <class P> class a8_packed_gemm {
   template <kind Kind>
   ISOTOPE_NOINLINE void finish(const float* sums, std::int64_t at, std::int64_t rows, std::int64_t n, const float* bias,
                                bool normal) const {
-    auto* const to = l_.out[0].as<bfloat16>() + at;
     even_and_odd v[some];
 #pragma GCC unroll 4
-    for (int i = 0; i < some; ++i) v[i] = {load_vector(sums + wide * i), load_vector(sums + wide * i + lanes)};
-    const bfloat16* const residual = Kind == kind::residual ? residual_ + at : to;
+    for (int i = 0; i < some; ++i) v[i] = even_and_odd::sum_of(sums + wide * i, 0, 1);
     if constexpr (config::has_bf16_pairs)
-      if (rows == some && normal) return unit_body::finish<Kind>(v, bias, residual, to, s_.N);
-    for (std::int64_t i = 0; i < rows; ++i) exactly<Kind>(v[i], n, residual + i * s_.N, to + i * s_.N);
-  }
-  template <kind Kind> ISOTOPE_NOINLINE void exactly(const even_and_odd& v, std::int64_t n, const bfloat16* residual, bfloat16* to) const {
-    const bfloat16* const bias = Kind == kind::none ? to : bias_ + n;
-    store(to, unit_body::finished<Kind>(v.even, bias, residual), unit_body::finished<Kind>(v.odd, bias + lanes, residual + lanes));
+      if (rows == some && normal) return body_.template finish<Kind>(v, bias, at);
+    for (std::int64_t i = 0; i < rows; ++i) body_.template finish_exactly<Kind>(v[i], at + i * s_.N, n);
   }
 };
 

@@ -7,8 +7,9 @@
 /// is finished, and a part of the next panel. Sentences/s of MiniLM in 8 x 64 and 32 x 128, the best of 30 and 8 turns: 441 and 174, with two rows of GELU in
 /// step 471 and 184, with rows past L1 488 and 186, in pieces 501 and 200. Fetching the next rows to L1 instead lost 11 %. The bits are those of
 /// gemm_by_columns. Weights in blocks are unpacked a panel at a time.
+#include <isotope/kernels/cpu/native/gemm/cells.hpp>
 #include <isotope/kernels/cpu/native/gemm/partition.hpp>
-#include <isotope/kernels/cpu/native/gemm/unit_body.hpp>
+#include <isotope/kernels/cpu/native/gemm/rounded_body.hpp>
 #include <isotope/kernels/cpu/native/gemm/unit_operands.hpp>
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
@@ -24,51 +25,34 @@ template <class Unit> class gemm_by_unit {
   static_assert(wide == 2 * lanes && Unit::rows == lanes);
 
  public:
-  gemm_by_unit(const launch& l, const portable::matmul_shape& s)
+  gemm_by_unit(const launch& l, const portable::matmul_shape& s, const portable::gemm_epilogue& epilogue)
       : l_(l),
         s_(s),
-        body_(l, s.N),
+        body_(l, s, epilogue),
         weight_(s.K, s.N),
         packed_(in_blocks(l.in[1].type) ? nullptr : l.in[1].as<const float>()),
-        depth_(gemm_partition::depth_of(s.K, 2, terms)) {}
+        depth_(gemm_partition::depth_of(s.K, 2, terms)),
+        blocks_(divide_up(s.K, depth_)) {}
 
   /// Whether the sizes, the weight and the body suit.
-  bool takes(const portable::gemm_epilogue& epilogue) const {
+  bool takes() const {
     const bool sizes = s_.batches == 1 && s_.K % terms == 0 && s_.K > 0 && s_.K <= deepest && s_.N % wide == 0 && s_.a_k == 1 &&
-                       (s_.M <= few_rows || body_.what != unit_body::kind::none);
-    const bool finished = l_.out.size() == 1 && l_.accumulate == 0 && (epilogue.rounded() || epilogue.finishes_rounded());
-    const bool normal = packed_ == nullptr || (packed_weight::least(packed_) > 0 && packed_weight::largest(packed_) < 255);
-    return sizes && finished && normal && unit_operands<Unit>::reads_whole_strips(s_.a_row, s_.a_k, s_.K) &&
-           body_.what != unit_body::kind::other;
+                       (s_.M <= few_rows || body_.what != body_kind::none);
+    const bool normal = packed_ == nullptr || packed_weight::normal(packed_);
+    return sizes && normal && unit_operands<Unit>::reads_whole_strips(s_.a_row, s_.a_k, s_.K) && body_.known();
   }
   void run() const {
-    const std::int64_t threads = l_.pool == nullptr ? 1 : l_.pool->size(), wanted = threads == 1 ? 1 : 4 * threads, panels = s_.N / wide;
-    std::int64_t down = smaller(cell_rows(), s_.M), across = panels;
-    while (divide_up(s_.M, down) * divide_up(panels, across) < wanted) {
-      if (across > 4 || (across > 1 && down <= high)) across = divide_up(across, 2);
-      else if (down > high) down = whole(divide_up(down, 2), high);
-      else break;
-    }
-    const std::int64_t low = divide_up(s_.M, down), columns = divide_up(panels, across);
-    const double nsec = double(s_.M) * double(larger_of(s_.K / 2, 8)) * (0.1 + double(s_.N) / 60.0);
-    portable::for_uneven_tasks(l_, low * columns, nsec, [&](std::int64_t t, int) {
-      const cell c{t / columns * down, smaller(s_.M, (t / columns + 1) * down), t % columns * across,
-                   smaller(panels, (t % columns + 1) * across)};
-      switch (body_.what) {
-        case unit_body::kind::none: return fill<unit_body::kind::none>(c);
-        case unit_body::kind::bias: return fill<unit_body::kind::bias>(c);
-        case unit_body::kind::gelu_erf: return fill<unit_body::kind::gelu_erf>(c);
-        default: return fill<unit_body::kind::residual>(c);
-      }
-    });
+    const std::int64_t most = larger_of(high, smaller(most_rows, most_row_bytes / (2 * s_.K)) / high * high), panels = s_.N / wide;
+    const auto narrower = [](std::int64_t across, std::int64_t down) {
+      return across > 4 || (across > 1 && down <= high) ? divide_up(across, 2) : 0;
+    };
+    const gemm_cells all{panels, s_.M, panels, smaller(most, whole(s_.M, high))};
+    const auto cells = all.divided(cells_for(threads_of(l_)), narrower, high, high);
+    portable::for_uneven_tasks(l_, cells.count(), product_nsec(1, s_.M, s_.N, s_.K / 2),
+                               [&](std::int64_t t, int) { body_.with_kind([&](auto what) { fill<what>(cells.by_rows(t)); }); });
   }
 
  private:
-  /// Rows of a cell, which stay in L2 for all panels.
-  std::int64_t cell_rows() const { return larger_of(high, smaller(most_rows, most_row_bytes / (2 * s_.K)) / high * high); }
-  struct cell {
-    std::int64_t m0, m1, p0, p1;
-  };
   /// A panel of the weight, and the least and the largest exponent of its numbers but zero.
   struct operand {
     const float* data = nullptr;
@@ -90,37 +74,34 @@ template <class Unit> class gemm_by_unit {
     const float* bias = nullptr;                     // of the panel, as in even_and_odd; null if it has subnormal numbers
   };
 
-  template <unit_body::kind Kind> void fill(const cell& c) const {
+  template <body_kind Kind> void fill(const gemm_cell& c) const {
     alignas(64) float sums[most_sums * block];
     alignas(64) float room[unit_copy<Unit>::floats(deepest)];
     alignas(64) float unpacked[deepest / 2 * wide + unit_operands<Unit>::head];
     alignas(64) float bias[2][wide];
     const Unit held;
-    const auto* x = l_.in[0].as<const bfloat16>();
-    const std::int64_t rest = (c.m1 - c.m0) % high % Unit::rows == 0 ? 0 : (c.m1 - c.m0) % high;  // rows of a strip that fills no tiles
+    const auto* x = l_.in[0].as<const bfloat16>() + c.m * s_.a_row;
+    const std::int64_t rest = c.rows % high % Unit::rows == 0 ? 0 : c.rows % high;  // rows of a strip that fills no tiles
     const unit_copy<Unit> copy(room, s_.K, true);
-    if (rest > 0) copy.fill(x + (c.m1 - rest) * s_.a_row, s_.a_row, 1, rest, s_.K);
-    const bool fetches = c.m1 - c.m0 > few_rows;
+    if (rest > 0) copy.fill(x + (c.rows - rest) * s_.a_row, s_.a_row, 1, rest, s_.K);
+    const bool fetches = c.rows > few_rows;
     made last;
-    operand panel;
-    bool normal = true;
-    const std::int64_t strips = divide_up(c.m1 - c.m0, high), blocks = divide_up(s_.K, depth_),
-                       long_piece = even_part(depth_, piece, terms);
-    const bool in_pieces = strips > 1 && s_.K > piece && strips * blocks <= most_sums;
+    const std::int64_t strips = divide_up(c.rows, high), long_piece = even_part(depth_, piece, terms);
+    const bool in_pieces = strips > 1 && s_.K > piece && strips * blocks_ <= most_sums;
     for (std::int64_t p = c.p0; p < c.p1; ++p) {
       if (last.count > 0) look<Kind>(last);
-      panel = panel_of(p, unpacked);
-      if constexpr (Kind != unit_body::kind::none) normal = bias_of(p, bias[p % 2]);
+      const operand panel = panel_of(p, unpacked);
+      const bool normal = body_.template widen_bias<Kind>(p * wide, bias[p % 2]);
       std::int64_t from = 0, to = 0;  // terms of a piece
       for (; from < s_.K; from = to) {
         to = in_pieces ? smaller(from + long_piece, smaller((from / depth_ + 1) * depth_, s_.K)) : s_.K;
         for (std::int64_t i = 0; i < strips; ++i) {
-          const std::int64_t m = c.m0 + i * high, count = smaller(high, c.m1 - m);
+          const std::int64_t m = i * high, count = smaller(high, c.rows - m);
           const rows left = count == rest ? copy.tiles() : rows{x + m * s_.a_row, s_.a_row, Unit::rows * s_.a_row, terms};
-          float* const place = sums + (in_pieces ? i : (i + p * strips) % 2) * blocks * block;
+          float* const place = sums + (in_pieces ? i : (i + p * strips) % 2) * blocks_ * block;
           if (to == s_.K && i > 0) look<Kind>(last);
           coming ahead;
-          if (fetches && to == s_.K) ahead.results = l_.out[0].as<const bfloat16>() + m * s_.N + p * wide, ahead.rows = count;
+          if (fetches && to == s_.K) ahead.results = body_.result + (c.m + m) * s_.N + p * wide, ahead.rows = count;
           if (fetches && p + 1 < c.p1) {
             const std::int64_t lines = panel_bytes() / 64, before = (from * strips + (to - from) * i) * lines / (s_.K * strips),
                                behind = (from * strips + (to - from) * (i + 1)) * lines / (s_.K * strips);
@@ -129,19 +110,12 @@ template <class Unit> class gemm_by_unit {
           }
           if (count > Unit::rows) multiply<Kind, 2>(left, panel.data, from, to, place, last, ahead);
           else multiply<Kind, 1>(left, panel.data, from, to, place, last, ahead);
-          if (to == s_.K) last = {place, left, m, count, p * wide, 0, panel, normal ? bias[p % 2] : nullptr};
+          if (to == s_.K) last = {place, left, c.m + m, count, p * wide, 0, panel, normal ? bias[p % 2] : nullptr};
         }
       }
     }
     if (last.count > 0) look<Kind>(last);
     finish_until<Kind>(last, last.count);
-  }
-
-  /// Widens the bias of panel p; returns whether it has no subnormal numbers.
-  bool bias_of(std::int64_t p, float* to) const {
-    const even_and_odd x = even_and_odd::of(body_.bias + p * wide);
-    store(to, x.even, x.odd);
-    return !x.has_subnormals();
   }
 
   /// Where panel p begins, in bytes, and its size.
@@ -159,7 +133,7 @@ template <class Unit> class gemm_by_unit {
   }
 
   /// Multiplies terms [from, to) of a strip with those of a panel and meanwhile finishes the block before.
-  template <unit_body::kind Kind, int Halves>
+  template <body_kind Kind, int Halves>
   ISOTOPE_NOINLINE void multiply(const rows& a, const float* right, std::int64_t from, std::int64_t to, float* sums, made& before,
                                  coming ahead) const {
     const bfloat16* left = a.data + from / terms * a.tile_stride;
@@ -208,15 +182,15 @@ template <class Unit> class gemm_by_unit {
   }
 
   /// Computes sums again in f32 where the unit may have lost subnormal numbers, and finishes such blocks exactly.
-  template <unit_body::kind Kind> void look(made& b) const {
+  template <body_kind Kind> void look(made& b) const {
     if (!doubtful<Kind>(b)) return;
     compute_again(b);
     while (b.done < b.count) finish_exactly<Kind>(b);
   }
   /// Whether a sum is small, zero or unknown. Otherwise the sums of all blocks of K are multiples of 2^-114, and the conversion of normal numbers to bf16 rounds
   /// them, and them with a bias that has no subnormal numbers, as the format says.
-  template <unit_body::kind Kind> bool doubtful(const made& b) const {
-    if (b.with.largest == 255 || (b.bias == nullptr && Kind != unit_body::kind::none)) return true;
+  template <body_kind Kind> bool doubtful(const made& b) const {
+    if (b.with.largest == 255 || (b.bias == nullptr && Kind != body_kind::none)) return true;
     const float bound = doubtful_below(b.with.largest);
     vector least[4] = {all_of(bound), all_of(bound), all_of(bound), all_of(bound)};
     for (std::int64_t k0 = 0, at = 0; k0 < s_.K; k0 += depth_, at += block)
@@ -242,38 +216,25 @@ template <class Unit> class gemm_by_unit {
   }
 
   static ISOTOPE_INLINE vector all_of(float x) { return x - vector{}; }
-  /// The sums of a row, in the order of memory: the first and the second 16.
-  ISOTOPE_INLINE even_and_odd sum_of(const float* from) const {
-    vector y = load_vector(from), z = load_vector(from + lanes);
-    for (std::int64_t k0 = depth_; k0 < s_.K; k0 += depth_) {
-      from += block;
-      y += load_vector(from);
-      z += load_vector(from + lanes);
-    }
-    return {y, z};
+  /// The sums of row i.
+  ISOTOPE_INLINE even_and_odd sum_of(const made& b, std::int64_t i) const {
+    return even_and_odd::sum_of(b.sums + i * wide, block, blocks_);
   }
   /// Finishes the next row, which may have any numbers.
-  template <unit_body::kind Kind> ISOTOPE_NOINLINE void finish_exactly(made& b) const {
-    const std::int64_t i = b.done++, at = (b.m + i) * s_.N + b.n;
-    const even_and_odd v = sum_of(b.sums + i * wide);
-    bfloat16* const to = l_.out[0].as<bfloat16>() + at;
-    const bfloat16 *bias = to, *residual = to;  // not read
-    if constexpr (Kind != unit_body::kind::none) bias = body_.bias + b.n;
-    if constexpr (Kind == unit_body::kind::residual) residual = body_.residual + at;
-    store(to, unit_body::finished<Kind>(v.even, bias, residual), unit_body::finished<Kind>(v.odd, bias + lanes, residual + lanes));
+  template <body_kind Kind> ISOTOPE_NOINLINE void finish_exactly(made& b) const {
+    const std::int64_t i = b.done++;
+    body_.template finish_exactly<Kind>(sum_of(b, i), (b.m + i) * s_.N + b.n, b.n);
   }
   /// Finishes the next rows, whose sums are not doubtful.
-  template <unit_body::kind Kind, int Rows> ISOTOPE_INLINE void finish(made& b) const {
-    const std::int64_t i = b.done, at = (b.m + i) * s_.N + b.n;
+  template <body_kind Kind, int Rows> ISOTOPE_INLINE void finish(made& b) const {
+    const std::int64_t i = b.done;
     b.done += Rows;
-    bfloat16* const to = l_.out[0].as<bfloat16>() + at;
     even_and_odd v[Rows];
-    lanewise::in_step<Rows>([&](std::size_t r) ISOTOPE_INLINE_LAMBDA { v[r] = sum_of(b.sums + (i + std::int64_t(r)) * wide); });
-    const bfloat16* const residual = Kind == unit_body::kind::residual ? body_.residual + at : nullptr;
-    unit_body::finish<Kind>(v, b.bias, residual, to, s_.N);
+    lanewise::in_step<Rows>([&](std::size_t r) ISOTOPE_INLINE_LAMBDA { v[r] = sum_of(b, i + std::int64_t(r)); });
+    body_.template finish<Kind>(v, b.bias, (b.m + i) * s_.N + b.n);
   }
   /// Finishes rows before row `due`, two by two.
-  template <unit_body::kind Kind> ISOTOPE_INLINE void finish_until(made& b, std::int64_t due) const {
+  template <body_kind Kind> ISOTOPE_INLINE void finish_until(made& b, std::int64_t due) const {
     if constexpr (!config::has_bf16_pairs) {
       while (b.done < due) finish_exactly<Kind>(b);
     } else {
@@ -284,10 +245,10 @@ template <class Unit> class gemm_by_unit {
 
   const launch& l_;
   const portable::matmul_shape& s_;
-  unit_body body_;
+  rounded_body body_;
   packed_weight weight_;
   const float* packed_;
-  std::int64_t depth_;  // of a block of K
+  std::int64_t depth_, blocks_;  // of a block of K; blocks
 };
 
 }  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

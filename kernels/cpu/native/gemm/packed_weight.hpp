@@ -22,6 +22,8 @@ class packed_weight {
   /// Return the range of exponents of the nonzero numbers taken since `forget`; the least is 512 without numbers.
   static int least(const void* packed) { return static_cast<const std::int32_t*>(packed)[0]; }
   static int largest(const void* packed) { return static_cast<const std::int32_t*>(packed)[1]; }
+  /// Whether no number is subnormal, infinite or NaN.
+  static bool normal(const void* packed) { return least(packed) > 0 && largest(packed) < 255; }
   /// Resets the exponents; call it before rows are taken.
   static void forget(void* packed) {
     static_cast<std::int32_t*>(packed)[0] = exponents{}.least();
