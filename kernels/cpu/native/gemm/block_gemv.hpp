@@ -5,7 +5,7 @@
 /// of the blocked gemm, so each row of the result has the same bits whatever the number of rows. A vector holds rows of the weight; two panels at once
 /// give enough sums to hide the latency of additions, and two contiguous streams.
 #include <isotope/kernels/cpu/gemm/blocks.hpp>
-#include <isotope/kernels/cpu/gemm/epilogue.hpp>
+#include <isotope/kernels/cpu/native/gemm/few_rows.hpp>
 #include <isotope/kernels/cpu/native/gemm/pack.hpp>
 #include <isotope/kernels/cpu/native/gemm/partition.hpp>
 
@@ -23,20 +23,19 @@ class block_gemv {
       : l_(l), s_(s), epilogue_(epilogue), rows_(rows), weight_(l.in[1]) {}
 
   void run() const {
-    const bool lies_ready = l_.in[0].type == dtype::f32 && s_.a_k == 1;
     const std::int64_t record = quantized::record_bytes(weight_.type), panel = s_.K / quantized::block * record;
     // A task reads about 64 KB: whole pairs of panels, which are then two streams.
     const std::int64_t each = smaller(most_panels, larger_of(2, whole(divide_up(65536, larger_of(panel, 1)), 2)));
     const std::int64_t cols = each * quantized::panel_rows;
     for (std::int64_t batch = 0; batch < s_.batches; ++batch) {
-      const float* a = lies_ready ? l_.in[0].as<const float>() + s_.offset_a(batch) : take_rows(batch);
-      const std::int64_t a_row = lies_ready ? s_.a_row : s_.K;
+      const few_rows a(l_, s_, batch, rows_);
       portable::for_tasks(l_, divide_up(s_.N, cols), double(s_.N) / 16 * double(panel) * 0.06, [&](std::int64_t t, int) {
         alignas(64) float tile[most_rows * most_panels * quantized::panel_rows];
         const std::int64_t n0 = t * cols, n1 = smaller(s_.N, n0 + cols);
         for (std::int64_t m = 0; m < s_.M; m += 4) {
-          if (weight_.type == dtype::q8_0) rows<dtype::q8_0>(a + m * a_row, a_row, smaller(4, s_.M - m), n0, n1, tile + m * cols, cols);
-          else rows<dtype::q4_0>(a + m * a_row, a_row, smaller(4, s_.M - m), n0, n1, tile + m * cols, cols);
+          const float* const first = a.data + m * a.stride;
+          if (weight_.type == dtype::q8_0) rows<dtype::q8_0>(first, a.stride, smaller(4, s_.M - m), n0, n1, tile + m * cols, cols);
+          else rows<dtype::q4_0>(first, a.stride, smaller(4, s_.M - m), n0, n1, tile + m * cols, cols);
         }
         epilogue_.finish(batch, 0, s_.M, n0, n1, tile, cols);
       });
@@ -52,15 +51,6 @@ class block_gemv {
   const portable::gemm_epilogue& epilogue_;
   float* rows_;
   portable::block_weight weight_;
-
-  const float* take_rows(std::int64_t batch) const {
-    portable::with_type(l_.in[0], [&](const auto* x) {
-      x += s_.offset_a(batch);
-      for (std::int64_t m = 0; m < s_.M; ++m)
-        for (std::int64_t k = 0; k < s_.K; ++k) rows_[m * s_.K + k] = float(x[m * s_.a_row + k * s_.a_k]);
-    });
-    return rows_;
-  }
 
   /// Makes C[0:count, n0:n1] in rows of ld; whole panels are written.
   template <dtype Type>

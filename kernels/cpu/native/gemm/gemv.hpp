@@ -4,7 +4,7 @@
 /// Bound by the bytes of B. Where columns of B are contiguous, the kernel takes their dot products with the rows of A, a vector of columns at a time.
 /// Where rows of B are contiguous, it sums them in registers, each scaled by an element of A.
 #include <isotope/backend/cpu/vendor.hpp>
-#include <isotope/kernels/cpu/gemm/epilogue.hpp>
+#include <isotope/kernels/cpu/native/gemm/few_rows.hpp>
 #include <isotope/kernels/cpu/native/gemm/pack.hpp>
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
@@ -34,19 +34,17 @@ class gemv {
     const auto bytes = double(size_of(l_.in[1].type));
     const std::int64_t cols = columns(s_, size_of(l_.in[1].type), task_bytes), tasks = divide_up(s_.N, cols);
     for (std::int64_t batch = 0; batch < s_.batches; ++batch) {
-      const bool lies_ready = l_.in[0].type == dtype::f32 && s_.a_k == 1;
-      const float* a = lies_ready ? l_.in[0].as<const float>() + s_.offset_a(batch) : take_rows(batch);
-      const std::int64_t a_row = lies_ready ? s_.a_row : s_.K;
+      const few_rows a(l_, s_, batch, rows_);
       portable::for_tasks(l_, tasks, double(s_.N * s_.K) * bytes * 0.05, [&](std::int64_t t, int) {
         alignas(64) float tile[most_rows * tile_cols];
         const std::int64_t n0 = t * cols, n1 = smaller(s_.N, n0 + cols);
         portable::with_type(l_.in[1], [&](const auto* b) {
           b += s_.offset_b(batch);
           switch (s_.M) {
-            case 1: part<1>(a, a_row, b, n0, n1, tile); break;
-            case 2: part<2>(a, a_row, b, n0, n1, tile); break;
-            case 3: part<3>(a, a_row, b, n0, n1, tile); break;
-            default: part<4>(a, a_row, b, n0, n1, tile); break;
+            case 1: part<1>(a, b, n0, n1, tile); break;
+            case 2: part<2>(a, b, n0, n1, tile); break;
+            case 3: part<3>(a, b, n0, n1, tile); break;
+            default: part<4>(a, b, n0, n1, tile); break;
           }
         });
         epilogue_.finish(batch, 0, s_.M, n0, n1, tile, n1 - n0);
@@ -72,19 +70,11 @@ class gemv {
   template <class T> bool in_one_run() const {
     return lanes == 16 && !made_by_intel() && (s_.M == 1 || (sizeof(T) == 4 && s_.M * s_.K <= 3072));
   }
-  const float* take_rows(std::int64_t batch) const {
-    portable::with_type(l_.in[0], [&](const auto* x) {
-      x += s_.offset_a(batch);
-      for (std::int64_t m = 0; m < s_.M; ++m)
-        for (std::int64_t k = 0; k < s_.K; ++k) rows_[m * s_.K + k] = float(x[m * s_.a_row + k * s_.a_k]);
-    });
-    return rows_;
-  }
 
   /// Makes C[0:Rows, n0:n1] in rows of n1 - n0.
-  template <int Rows, class T>
-  void part(const float* a, std::int64_t a_row, const T* b, std::int64_t n0, std::int64_t n1, float* tile) const {
-    const std::int64_t ld = n1 - n0;
+  template <int Rows, class T> void part(const few_rows& left, const T* b, std::int64_t n0, std::int64_t n1, float* tile) const {
+    const float* const a = left.data;
+    const std::int64_t a_row = left.stride, ld = n1 - n0;
     if (s_.b_k == 1 && s_.b_col != 1) {
       std::int64_t n = n0;
       if (in_one_run<T>())
