@@ -1,8 +1,8 @@
 #pragma once
 /// As portable::a8_columns, with the same bits, by products of four unsigned and four signed bytes (vpdpbusd), 16 rows of the weight at a time.
 ///
-/// Bound by the bytes of the weight for one row. Codes of the weight are unsigned here, those of q8_0 larger by 128, those of q4_0 by 8; sums begin with minus what is thereby
-/// too much. The bytes of a row of the weight are 16 apart in q8_0: two permutations bring those of four elements together.
+/// Bound by the bytes of the weight for one row. Codes of the weight are unsigned here, those of q8_0 larger by 128, those of q4_0 by 8; sums begin with minus what is
+/// thereby too much.
 #include <isotope/kernels/cpu/native/gemm/a8_round.hpp>
 #include <isotope/kernels/cpu/native/gemm/a8_tiles.hpp>
 
@@ -27,7 +27,10 @@ class a8_dot_panel {
         integers sum[Rows];
 #pragma GCC unroll 2
         for (int r = 0; r < Rows; ++r) sum[r] = integers{} + a[r * lda + b].offset;
-        add<Type>(sum, a + b, lda, at + 2 * quantized::panel_rows);
+        a8_each_line<Type, false>(at + 2 * quantized::panel_rows, [&](int k, const auto& line) ISOTOPE_INLINE_LAMBDA {
+#pragma GCC unroll 2
+          for (int r = 0; r < Rows; ++r) isa::add_products_with_word(sum[r], reinterpret_cast<integers>(line), a[r * lda + b].code + 4 * k);
+        });
 #pragma GCC unroll 2
         for (int r = 0; r < Rows; ++r) {
           const auto product = isa::fma_lanes(vector(__builtin_convertvector(sum[r], vector)), scale, zero);
@@ -48,49 +51,6 @@ class a8_dot_panel {
  private:
   static constexpr std::int64_t ahead = 1152;  // bytes from a load to the prefetch of the same stream: 2 records of q8_0, 4 of q4_0
   using integers __attribute__((vector_size(64))) = std::int32_t;
-  using bytes __attribute__((vector_size(64))) = std::int8_t;
-
-  /// sum[r] += the products of the codes of a record and those of row r.
-  template <dtype Type, int Rows>
-  ISOTOPE_INLINE static void add(integers (&sum)[Rows], const portable::a8_block* a, std::int64_t lda, const std::byte* codes) {
-    if constexpr (Type == dtype::q8_0) {
-#pragma GCC unroll 8
-      for (int k = 0; k < 8; ++k) {
-        integers w;
-        __builtin_memcpy(&w, codes + 64 * k, sizeof w);
-        join_fours(w);
-        const integers x = w ^ std::int32_t(0x80808080);
-#pragma GCC unroll 2
-        for (int r = 0; r < Rows; ++r) isa::add_products_with_word(sum[r], x, a[r * lda].code + 4 * k);
-      }
-    } else {
-      const integers mask = integers{} + 0x0f0f0f0f,
-                     sign = integers{} + std::int32_t(0x80000000);  // the highest code is in two's complement
-#pragma GCC unroll 4
-      for (int k = 0; k < 4; ++k) {
-        integers w;
-        __builtin_memcpy(&w, codes + 64 * k, sizeof w);
-        w ^= sign;
-        const integers low = w & mask, high = (w >> 4) & mask;
-#pragma GCC unroll 2
-        for (int r = 0; r < Rows; ++r) {
-          isa::add_products_with_word(sum[r], low, a[r * lda].code + 4 * k);
-          isa::add_products_with_word(sum[r], high, a[r * lda].code + 4 * (4 + k));
-        }
-      }
-    }
-  }
-  /// Bytes of 16 rows, element by element, become words of four elements. By reference, since a vector of 64 bytes is no result without AVX-512.
-  ISOTOPE_INLINE static void join_fours(integers& w) {
-    const integers by_rows = __builtin_shufflevector(w, w, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);  // four rows together
-    bytes x;
-    __builtin_memcpy(&x, &by_rows, sizeof x);
-    join_fours(x, std::make_integer_sequence<int, 64>{});
-    __builtin_memcpy(&w, &x, sizeof w);
-  }
-  template <int... K> ISOTOPE_INLINE static void join_fours(bytes& x, std::integer_sequence<int, K...>) {
-    x = __builtin_shufflevector(x, x, (K / 16 * 16 + K % 4 * 4 + K / 4 % 4)...);
-  }
 };
 
 template <dtype Type, int Streams>

@@ -24,47 +24,50 @@ struct alignas(64) a8_row_tile {
   static constexpr std::int32_t centre_bits = 0x4b400000;
 };
 
+/// Calls put(k, w) for the eight lines of the codes of a record: byte i of 64 in w is that of element 4 k + i % 4 of row i / 4 in a8_tile_order. Vectors are passed by
+/// reference, since one of 64 bytes is no result without AVX-512.
+/// @tparam Signed  codes are the weight's; otherwise larger by a8_tile_order::excess
+template <dtype Type, bool Signed, class F> ISOTOPE_INLINE void a8_each_line(const std::byte* codes, const F& put) {
+  using integers __attribute__((vector_size(64))) = std::int32_t;
+  using bytes __attribute__((vector_size(64))) = std::int8_t;
+  if constexpr (Type == dtype::q8_0) {
+    // Bytes of 16 rows, element by element, become words of four elements.
+    const auto join_fours = []<int... K>(bytes& x, std::integer_sequence<int, K...>)
+                                ISOTOPE_INLINE_LAMBDA { x = __builtin_shufflevector(x, x, (K % 4 * 16 + K / 4)...); };
+#pragma GCC unroll 8
+    for (int k = 0; k < 8; ++k) {
+      bytes x;
+      __builtin_memcpy(&x, codes + 64 * k, sizeof x);
+      join_fours(x, std::make_integer_sequence<int, 64>{});
+      if constexpr (!Signed) x ^= std::int8_t(-128);
+      put(k, x);
+    }
+  } else {
+    const integers mask = integers{} + 0x0f0f0f0f, sign = integers{} + std::int32_t(0x80000000);  // the highest code is in two's complement
+    constexpr std::int8_t excess = Signed ? a8_tile_order::excess(Type) : 0;
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) {
+      integers w;
+      __builtin_memcpy(&w, codes + 64 * k, sizeof w);
+      w ^= sign;
+      const bytes low = reinterpret_cast<bytes>(w & mask) - excess, high = reinterpret_cast<bytes>((w >> 4) & mask) - excess;
+      put(k, low);
+      put(4 + k, high);
+    }
+  }
+}
+
 /// Of a weight: word i of line k holds the codes of row i that meet bytes 4 k to 4 k + 3 of a row of activations.
 struct alignas(64) a8_panel_tile {
   std::int8_t code[8][64];
   float scale[quantized::panel_rows];
 
-  using words __attribute__((vector_size(64))) = std::int32_t;
-  using bytes __attribute__((vector_size(64))) = std::int8_t;
-
   /// Unpacks a record. Needs vectors of 16 f32.
   template <dtype Type, bool Signed> ISOTOPE_INLINE void take(const std::byte* record) {
     const vector s = load_vector(reinterpret_cast<const float16*>(record));
     __builtin_memcpy(scale, &s, sizeof s);
-    record += 2 * quantized::panel_rows;
-    if constexpr (Type == dtype::q8_0) {
-#pragma GCC unroll 8
-      for (int k = 0; k < 8; ++k) {
-        bytes x;
-        __builtin_memcpy(&x, record + 64 * k, sizeof x);
-        join_fours(x, std::make_integer_sequence<int, 64>{});
-        if constexpr (!Signed) x ^= std::int8_t(-128);
-        __builtin_memcpy(code[k], &x, sizeof x);
-      }
-    } else {
-      const words mask = words{} + 0x0f0f0f0f, sign = words{} + std::int32_t(0x80000000);  // the highest code is in two's complement
-      constexpr std::int8_t excess = Signed ? a8_tile_order::excess(Type) : 0;
-#pragma GCC unroll 4
-      for (int k = 0; k < 4; ++k) {
-        words w;
-        __builtin_memcpy(&w, record + 64 * k, sizeof w);
-        w ^= sign;
-        const bytes low = reinterpret_cast<bytes>(w & mask) - excess, high = reinterpret_cast<bytes>((w >> 4) & mask) - excess;
-        __builtin_memcpy(code[k], &low, sizeof low);
-        __builtin_memcpy(code[4 + k], &high, sizeof high);
-      }
-    }
-  }
-
- private:
-  /// Bytes of 16 rows, element by element, become words of four elements. By reference, since a vector of 64 bytes is no result without AVX-512.
-  template <int... K> ISOTOPE_INLINE static void join_fours(bytes& x, std::integer_sequence<int, K...>) {
-    x = __builtin_shufflevector(x, x, (K % 4 * 16 + K / 4)...);
+    a8_each_line<Type, Signed>(record + 2 * quantized::panel_rows,
+                               [&](int k, const auto& line) ISOTOPE_INLINE_LAMBDA { __builtin_memcpy(code[k], &line, sizeof line); });
   }
 };
 
