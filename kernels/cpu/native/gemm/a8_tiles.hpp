@@ -64,7 +64,8 @@ struct alignas(64) a8_panel_tile {
 
   /// Unpacks a record. Needs vectors of 16 f32.
   template <dtype Type, bool Signed> ISOTOPE_INLINE void take(const std::byte* record) {
-    const vector s = load_vector(reinterpret_cast<const float16*>(record));
+    vector s = load_vector(reinterpret_cast<const float16*>(record));
+    s += s - s;  // NaN where the scale is not finite
     __builtin_memcpy(scale, &s, sizeof s);
     a8_each_line<Type, Signed>(record + 2 * quantized::panel_rows,
                                [&](int k, const auto& line) ISOTOPE_INLINE_LAMBDA { __builtin_memcpy(code[k], &line, sizeof line); });
