@@ -4,6 +4,7 @@
 /// Bound by the two ports that multiply: for each row, 16 columns and 32 terms they take 8 products of bytes and 2 of f32, so 10 clocks of 512 bits on Zen 4,
 /// whose other two ports convert and add. Two panels of 12 blocks of K (14 KB) stay in L1 for all rows of a cell. Where the result is in bf16 and the body is one
 /// of rounded_body, sums of four rows and two panels are finished in registers, so a result is written once, a cache line for each row.
+#include <isotope/kernels/cpu/native/gemm/a8_dot_product.hpp>
 #include <isotope/kernels/cpu/native/gemm/a8_packed_weight.hpp>
 #include <isotope/kernels/cpu/native/gemm/a8_round_rows.hpp>
 #include <isotope/kernels/cpu/native/gemm/cells.hpp>
@@ -18,22 +19,18 @@ template <class P> class a8_packed_gemm {
   static constexpr std::int64_t most_sums = 16384;                             // of a cell: 64 KB of the stack and of L2
   static constexpr std::int64_t cell_pairs = 4;  // of panels, with 128 rows, where a body works on whole cells
   static constexpr std::int64_t deep = 12;       // blocks of K at once
-  static constexpr int some = 4;                 // rows at once
+  static constexpr int some = a8_dot_height;
   static constexpr bool rounds = std::same_as<P, precision::bf16>;
   using kind = body_kind;
-  using integers __attribute__((vector_size(64))) = std::int32_t;
-  using floats __attribute__((vector_size(64))) = float;
 
  public:
-  static constexpr std::int64_t bytes(std::int64_t M, std::int64_t K) {
-    return tiles(M, K) * std::int64_t(sizeof(a8_row_tile)) + most_rows / high;
-  }
+  static constexpr std::int64_t bytes(std::int64_t M, std::int64_t K) { return a8_row_bytes(M, K, most_rows) + most_rows / high; }
   a8_packed_gemm(const launch& l, const portable::matmul_shape& s, const portable::gemm_epilogue& epilogue)
       : l_(l),
         s_(s),
         epilogue_(epilogue),
         rows_(static_cast<a8_row_tile*>(l.scratch)),
-        small_(static_cast<bool*>(l.scratch) + tiles(s.M, s.K) * std::int64_t(sizeof(a8_row_tile))),
+        small_(static_cast<bool*>(l.scratch) + a8_row_bytes(s.M, s.K, most_rows)),
         packed_(l.in[1].data),
         weight_(s.N, s.K),
         blocks_(s.K / quantized::block) {
@@ -45,20 +42,11 @@ template <class P> class a8_packed_gemm {
     const std::int64_t row_bytes = larger_of(1, blocks_ * std::int64_t(sizeof(a8_row_tile)) / high);
     std::int64_t most = most_rows;
     while (most > 64 && most * row_bytes > most_code_bytes) most /= 2;
-    for (std::int64_t batch = 0; batch < s_.batches; ++batch)
-      for (std::int64_t m0 = 0; m0 < s_.M; m0 += most) {
-        const std::int64_t count = smaller(most, s_.M - m0);
-        if (a8_packed_weight::type(packed_) == dtype::q8_0) a8_round_all<dtype::q8_0, true>(l_, s_, batch, m0, count, rows_, small_);
-        else a8_round_all<dtype::q4_0, true>(l_, s_, batch, m0, count, rows_, small_);
-        multiply(batch, m0, count);
-      }
+    a8_round_all<true>(l_, s_, a8_packed_weight::type(packed_), most, rows_, small_,
+                       [&](std::int64_t batch, std::int64_t m0, std::int64_t count) { multiply(batch, m0, count); });
   }
 
  private:
-  static constexpr std::int64_t tiles(std::int64_t M, std::int64_t K) {
-    return divide_up(smaller(M, most_rows), high) * (K / quantized::block);
-  }
-
   const launch& l_;
   const portable::matmul_shape& s_;
   const portable::gemm_epilogue& epilogue_;
@@ -110,8 +98,8 @@ template <class P> class a8_packed_gemm {
         if constexpr (Kind == kind::other)
           if (joins && (end == blocks_ || end % portable::a8_joined == 0))
             for (std::int64_t m = 0; m < c.m1 - c.m; ++m)
-              join(tile + m * c.cols() + (q - c.q) * wide, total + m * c.cols() + (q - c.q) * wide, 16 * panels,
-                   first >= portable::a8_joined);
+              a8_join(tile + m * c.cols() + (q - c.q) * wide, total + m * c.cols() + (q - c.q) * wide, 16 * panels,
+                      first >= portable::a8_joined);
       }
     }
     if constexpr (Kind == kind::other)
@@ -138,69 +126,13 @@ template <class P> class a8_packed_gemm {
       if constexpr (Kind != kind::other)
         if (last) fetch<Kind>(at, count);
       if (now.next != nullptr && m % high == 0 && (m == c.m || m + high >= c.m1)) fetch_tiles(now.next, Panels, now.end - now.first);
-      multiply<Panels>(weight_.panel(packed_, 2 * q) + now.first, blocks_, rows_ + group * blocks_ + now.first, m % high,
-                       now.end - now.first, y, ld, now.first % portable::a8_joined > 0);
+      a8_dot_rows<Panels>(weight_.panel(packed_, 2 * q) + now.first, blocks_, rows_ + group * blocks_ + now.first, m % high,
+                          now.end - now.first, y, ld, now.first % portable::a8_joined > 0);
       if (last && m > c.m) finish_at(m - some);  // not the last sums, for which it would wait
     }
     if (last) finish_at((c.m1 - 1) / some * some);
   }
 
-  /// y = sums of some rows from row r on and Panels panels over `blocks` blocks, added to y if `add`.
-  ///
-  /// A function of its own, which keeps to the bound of 80 clocks a block; as a part of another one it took 85 to 92 of g++ 12.
-  template <int Panels>
-  ISOTOPE_NOINLINE static void multiply(const a8_panel_tile* w, std::int64_t apart, const a8_row_tile* a, std::int64_t r,
-                                        std::int64_t blocks, float* y, std::int64_t ld, bool add) {
-    floats part[Panels][some];
-#pragma GCC unroll 2
-    for (int v = 0; v < Panels; ++v) a8_begin(part[v], y + 16 * v, ld, add);
-    const auto* x = reinterpret_cast<const std::byte*>(a->code[r]);
-    const auto* factors = reinterpret_cast<const std::byte*>(a->scale + r);
-    constexpr std::size_t to_offset = offsetof(a8_row_tile, offset) - offsetof(a8_row_tile, scale);
-    for (std::int64_t b = 0; b < blocks; ++b, ++w, x += sizeof *a, factors += sizeof *a) {
-      integers sum[Panels][some];
-#pragma GCC unroll 4
-      for (int i = 0; i < some; ++i) {
-        isa::broadcast_word(sum[0][i], factors + to_offset + 4 * i);
-        if constexpr (Panels == 2) sum[1][i] = sum[0][i];
-      }
-#pragma GCC unroll 8
-      for (int j = 0; j < 8; ++j) {
-        integers code[Panels];
-#pragma GCC unroll 2
-        for (int v = 0; v < Panels; ++v) {
-          __builtin_memcpy(&code[v], w[v * apart].code[j], sizeof code[v]);
-          isa::hold(code[v]);
-        }
-#pragma GCC unroll 4
-        for (int i = 0; i < some; ++i) {
-          integers word;
-          isa::broadcast_word(word, x + quantized::block * i + 4 * j);
-#pragma GCC unroll 2
-          for (int v = 0; v < Panels; ++v) isa::add_products_of_bytes(sum[v][i], code[v], word);
-        }
-      }
-#pragma GCC unroll 2
-      for (int v = 0; v < Panels; ++v) {
-        floats scale;
-        __builtin_memcpy(&scale, w[v * apart].scale, sizeof scale);
-#pragma GCC unroll 4
-        for (int i = 0; i < some; ++i) {
-          floats shifted, by;
-          __builtin_memcpy(&shifted, &sum[v][i], sizeof shifted);
-          isa::broadcast_word(by, factors + 4 * i);
-          part[v][i] = isa::fma_lanes(floats((shifted - a8_row_tile::centre) * scale), by, part[v][i]);
-        }
-      }
-    }
-#pragma GCC unroll 2
-    for (int v = 0; v < Panels; ++v) a8_put(part[v], y + 16 * v, ld);
-  }
-
-  /// Adds the sums of up to 64 blocks of K to those of the blocks before.
-  static void join(const float* part, float* total, std::int64_t n, bool any) {
-    for (std::int64_t i = 0; i < n; ++i) total[i] = any ? total[i] + part[i] : part[i];
-  }
   void fetch_tiles(const a8_panel_tile* next, int panels, std::int64_t blocks) const {
     for (int v = 0; v < panels; ++v)
       for (const std::byte *at = reinterpret_cast<const std::byte*>(next + v * blocks_), *end = at + blocks * std::int64_t(sizeof *next);

@@ -3,7 +3,8 @@
 ///
 /// Bound by instructions in f32: a division would take as long as the rest, so elements are multiplied by two numbers on either side of 1 / scale. Where both
 /// products round to the same code, so does the quotient, which lies between them; otherwise two rows of the block are divided: of numbers in bf16, which often
-/// are halves of others, one such pair in 16. Blocks with numbers that are not finite, or with small scales, are rounded one number after the other. 32 numbers of a row are two vectors: the first and the second 16 in f32, those in even and in odd places in bf16.
+/// are halves of others, one such pair in 16. Blocks with numbers that are not finite, or with small scales, are rounded one number after the other. 32 numbers of a
+/// row are two vectors: the first and the second 16 in f32, those in even and in odd places in bf16.
 #include <isotope/kernels/cpu/native/gemm/a8_round.hpp>
 #include <isotope/kernels/cpu/native/gemm/a8_tiles.hpp>
 
@@ -196,24 +197,38 @@ template <dtype Type, bool Offsets, class T = float> class a8_round_rows {
   }
 };
 
-/// Rounds rows m0 to m0 + count - 1 of the left operand of a product, which is in f32 or bf16.
+/// Bytes of the tiles of M rows, or of `most` if they are fewer.
+constexpr std::int64_t a8_row_bytes(std::int64_t M, std::int64_t K, std::int64_t most) {
+  return divide_up(smaller(M, most), a8_row_tile::rows) * (K / quantized::block) * std::int64_t(sizeof(a8_row_tile));
+}
+/// Rounds the left operand of a product, in f32 or bf16, up to `most` rows at once, and calls multiply(batch, m0, count) for rows m0 to m0 + count - 1 after they are
+/// rounded.
 ///
+/// @param type   of the weight
 /// @param small  receives for each 16 rows whether some scale is small or not finite; null: it is not wanted
-template <dtype Type, bool Offsets>
-void a8_round_all(const launch& l, const portable::matmul_shape& s, std::int64_t batch, std::int64_t m0, std::int64_t count,
-                  a8_row_tile* to, bool* small = nullptr) {
+template <bool Offsets, class F>
+void a8_round_all(const launch& l, const portable::matmul_shape& s, dtype type, std::int64_t most, a8_row_tile* to, bool* small,
+                  const F& multiply) {
   constexpr std::int64_t high = a8_row_tile::rows;
   const std::int64_t blocks = s.K / quantized::block;
-  const auto round = [&]<class T>(const T* a) {
-    a += s.offset_a(batch) + m0 * s.a_row;
+  const auto round = [&]<dtype Type, class T>(std::integral_constant<dtype, Type>, const T* a, std::int64_t count) {
     portable::for_tasks(l, divide_up(count, high), double(count * s.K) * 0.3, [&](std::int64_t g, int) {
       const bool some = a8_round_rows<Type, Offsets, T>::round(a + g * high * s.a_row, s.a_row, s.a_k, smaller(high, count - g * high),
                                                                blocks, to + g * blocks);
       if (small != nullptr) small[g] = some;
     });
   };
-  if (l.in[0].type == dtype::bf16) round(l.in[0].as<const bfloat16>());
-  else round(l.in[0].as<const float>());
+  const auto round_numbers = [&](const auto* a, std::int64_t count) {
+    if (type == dtype::q8_0) round(std::integral_constant<dtype, dtype::q8_0>{}, a, count);
+    else round(std::integral_constant<dtype, dtype::q4_0>{}, a, count);
+  };
+  for (std::int64_t batch = 0; batch < s.batches; ++batch)
+    for (std::int64_t m0 = 0; m0 < s.M; m0 += most) {
+      const std::int64_t count = smaller(most, s.M - m0), at = s.offset_a(batch) + m0 * s.a_row;
+      if (l.in[0].type == dtype::bf16) round_numbers(l.in[0].as<const bfloat16>() + at, count);
+      else round_numbers(l.in[0].as<const float>() + at, count);
+      multiply(batch, m0, count);
+    }
 }
 
 }  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

@@ -4,6 +4,7 @@
 #include <isotope/kernels/cpu/native/gemm/a8_dot_product.hpp>
 #include <isotope/kernels/cpu/native/gemm/a8_round_rows.hpp>
 #include <isotope/kernels/cpu/native/gemm/a8_unit_product.hpp>
+#include <isotope/kernels/cpu/native/gemm/cells.hpp>
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
@@ -13,15 +14,16 @@ inline bool a8_in_tiles(const portable::matmul_shape& s) { return s.M >= 4 && s.
 template <class Product> class a8_tile_gemm {
  public:
   /// Bytes of scratch memory for M rows of a batch.
-  static constexpr std::int64_t bytes(std::int64_t M, std::int64_t K) {
-    return divide_up(smaller(M, most_rows), high) * (K / quantized::block) * std::int64_t(sizeof(a8_row_tile));
-  }
+  static constexpr std::int64_t bytes(std::int64_t M, std::int64_t K) { return a8_row_bytes(M, K, most_rows); }
   a8_tile_gemm(const launch& l, const portable::matmul_shape& s, const portable::gemm_epilogue& epilogue)
       : l_(l), s_(s), epilogue_(epilogue), rows_(static_cast<a8_row_tile*>(l.scratch)), weight_(l.in[1]), blocks_(s.K / quantized::block) {}
 
   void run() const {
-    if (weight_.type == dtype::q8_0) make<dtype::q8_0>();
-    else make<dtype::q4_0>();
+    a8_round_all<!Product::signed_codes>(l_, s_, weight_.type, most_rows, rows_, nullptr,
+                                         [&](std::int64_t batch, std::int64_t m0, std::int64_t count) {
+                                           if (weight_.type == dtype::q8_0) multiply<dtype::q8_0>(batch, m0, count);
+                                           else multiply<dtype::q4_0>(batch, m0, count);
+                                         });
   }
 
  private:
@@ -40,20 +42,14 @@ template <class Product> class a8_tile_gemm {
   portable::block_weight weight_;
   std::int64_t blocks_;
 
-  template <dtype Type> ISOTOPE_NOINLINE void make() const {
-    for (std::int64_t batch = 0; batch < s_.batches; ++batch)
-      for (std::int64_t m0 = 0; m0 < s_.M; m0 += most_rows) {
-        const std::int64_t count = smaller(most_rows, s_.M - m0);
-        a8_round_all<Type, !Product::signed_codes>(l_, s_, batch, m0, count, rows_);
-        const std::int64_t panels = divide_up(s_.N, high), down = divide_up(count, cell_rows);
-        const std::int64_t least = l_.pool != nullptr && l_.pool->size() > 1 ? 16 : 1;  // a cell of its own configures the unit, 200 clocks
-        std::int64_t across = cell_panels;
-        while (across > 1 && divide_up(panels, across) * down < least) across /= 2;
-        portable::for_tasks(l_, divide_up(panels, across) * down, double(count * s_.N * s_.K) * 0.003, [&](std::int64_t t, int) {
-          const std::int64_t m = t % down * cell_rows, p = t / down * across;
-          cell<Type>(batch, m0, m, smaller(count, m + cell_rows), p, smaller(panels, p + across));
-        });
-      }
+  template <dtype Type> ISOTOPE_NOINLINE void multiply(std::int64_t batch, std::int64_t m0, std::int64_t count) const {
+    const std::int64_t least = threads_of(l_) > 1 ? 16 : 1;  // a cell of its own configures the unit, 200 clocks
+    const gemm_cells all{divide_up(s_.N, high), count, cell_panels, cell_rows};
+    const auto cells = all.divided(least, gemm_cells::halved, high, cell_rows);
+    portable::for_tasks(l_, cells.count(), double(count * s_.N * s_.K) * 0.003, [&](std::int64_t t, int) {
+      const gemm_cell c = cells.by_panels(t);
+      cell<Type>(batch, m0, c.m, c.m + c.rows, c.p0, c.p1);
+    });
   }
   /// Makes rows [m, m1) behind m0 of panels [p, p1).
   template <dtype Type>
@@ -85,12 +81,9 @@ template <class Product> class a8_tile_gemm {
           }
         }
       }
-      if (blocks_ > portable::a8_joined) add_up(tile, joined > 0, total, (m1 - m) * cols);
+      if (blocks_ > portable::a8_joined) a8_join(tile, total, (m1 - m) * cols, joined > 0);
     }
     epilogue_.finish(batch, m0 + m, m0 + m1, p * high, smaller(s_.N, p1 * high), blocks_ > portable::a8_joined ? total : tile, cols);
-  }
-  static void add_up(const float* part, bool add, float* total, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) total[i] = add ? total[i] + part[i] : part[i];
   }
 };
 

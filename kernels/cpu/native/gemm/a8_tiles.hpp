@@ -112,4 +112,9 @@ template <int Rows, class V> ISOTOPE_INLINE void a8_put(V (&part)[Rows], float* 
   for (int r = 0; r < Rows; ++r) __builtin_memcpy(y + r * ld, &part[r], sizeof part[r]);
 }
 
+/// Adds the sums of up to a8_joined blocks of K to those of the blocks before, if there are any.
+inline void a8_join(const float* part, float* total, std::int64_t n, bool any) {
+  for (std::int64_t i = 0; i < n; ++i) total[i] = any ? total[i] + part[i] : part[i];
+}
+
 }  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
