@@ -144,17 +144,7 @@ template <class Unit> class gemm_by_unit {
     std::int64_t step = 0;
     for (std::int64_t end = 0; from < to; from = end, sums += block) {
       end = smaller(to, (from / depth_ + 1) * depth_);
-      if (from % depth_ == 0) {
-        Unit::template zero<0>();
-        Unit::template zero<1>();
-        if constexpr (Halves == 2) Unit::template zero<2>();
-        if constexpr (Halves == 2) Unit::template zero<3>();
-      } else {
-        Unit::template load<0>(sums, 4 * wide);
-        Unit::template load<1>(sums + lanes, 4 * wide);
-        if constexpr (Halves == 2) Unit::template load<2>(sums + Unit::rows * wide, 4 * wide);
-        if constexpr (Halves == 2) Unit::template load<3>(sums + Unit::rows * wide + lanes, 4 * wide);
-      }
+      begin_tiles<Unit, Halves, 2>(sums, wide, from % depth_ != 0);
       for (std::int64_t k = from; k < end; k += terms) {
         Unit::template load_once<4>(left, row_bytes);
         Unit::template load<6>(right, 4 * wide);
@@ -174,10 +164,7 @@ template <class Unit> class gemm_by_unit {
           __builtin_prefetch(ahead.panel, 0, 2);
         finish_until<Kind>(before, before.count * ++step / steps);
       }
-      Unit::template store<0>(sums, 4 * wide);
-      Unit::template store<1>(sums + lanes, 4 * wide);
-      if constexpr (Halves == 2) Unit::template store<2>(sums + Unit::rows * wide, 4 * wide);
-      if constexpr (Halves == 2) Unit::template store<3>(sums + Unit::rows * wide + lanes, 4 * wide);
+      store_tiles<Unit, Halves, 2>(sums, wide);
     }
   }
 

@@ -10,20 +10,32 @@
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
-/// Clears a tile of C, or loads it.
-template <class Unit, int Tile, bool Add> ISOTOPE_INLINE void begin_tile(const float* sums, std::int64_t ld) {
-  if constexpr (Add) Unit::template load<Tile>(sums, 4 * ld);
-  else Unit::template zero<Tile>();
+/// Calls step<T>(at) for the tiles of sums[i ld + j]: T = 0 and 1 beside each other, 2 and 3 below them, for 16 Halves rows and 16 Vectors columns.
+template <class Unit, int Halves, int Vectors, class F> ISOTOPE_INLINE void each_tile_of(float* sums, std::int64_t ld, const F& step) {
+  step(std::integral_constant<int, 0>{}, sums);
+  if constexpr (Vectors == 2) step(std::integral_constant<int, 1>{}, sums + Unit::rows);
+  if constexpr (Halves == 2) step(std::integral_constant<int, 2>{}, sums + Unit::rows * ld);
+  if constexpr (Halves == 2 && Vectors == 2) step(std::integral_constant<int, 3>{}, sums + Unit::rows * ld + Unit::rows);
+}
+/// Clears tiles of C, or loads them if `add`.
+template <class Unit, int Halves, int Vectors> ISOTOPE_INLINE void begin_tiles(float* sums, std::int64_t ld, bool add) {
+  if (add)
+    each_tile_of<Unit, Halves, Vectors>(
+        sums, ld, [&]<int T>(std::integral_constant<int, T>, float* at) ISOTOPE_INLINE_LAMBDA { Unit::template load<T>(at, 4 * ld); });
+  else
+    each_tile_of<Unit, Halves, Vectors>(
+        sums, ld, [&]<int T>(std::integral_constant<int, T>, float*) ISOTOPE_INLINE_LAMBDA { Unit::template zero<T>(); });
+}
+template <class Unit, int Halves, int Vectors> ISOTOPE_INLINE void store_tiles(float* sums, std::int64_t ld) {
+  each_tile_of<Unit, Halves, Vectors>(
+      sums, ld, [&]<int T>(std::integral_constant<int, T>, float* at) ISOTOPE_INLINE_LAMBDA { Unit::template store<T>(at, 4 * ld); });
 }
 
 /// sums[i ld + j] = sum_k A[i, k] B[k, j] for 16 Halves rows and 16 Vectors columns, in ascending order of k.
 /// @tparam Add  adds to `sums`
 template <class Unit, int Halves, int Vectors, bool Add = false>
 ISOTOPE_NOINLINE void unit_microkernel(const unit_rows<Unit>& a, const panel& b, std::int64_t tiles, float* sums, std::int64_t ld) {
-  begin_tile<Unit, 0, Add>(sums, ld);
-  if constexpr (Vectors == 2) begin_tile<Unit, 1, Add>(sums + 16, ld);
-  if constexpr (Halves == 2) begin_tile<Unit, 2, Add>(sums + 16 * ld, ld);
-  if constexpr (Halves == 2 && Vectors == 2) begin_tile<Unit, 3, Add>(sums + 16 * ld + 16, ld);
+  begin_tiles<Unit, Halves, Vectors>(sums, ld, Add);
   const bfloat16* left = a.data;
   const float* right = b.data;
   // Copied to locals: the compiler must assume that the tile instructions write to memory.
@@ -44,10 +56,7 @@ ISOTOPE_NOINLINE void unit_microkernel(const unit_rows<Unit>& a, const panel& b,
     left += next;
     right += Unit::terms / 8 * pair_bytes;
   }
-  Unit::template store<0>(sums, 4 * ld);
-  if constexpr (Vectors == 2) Unit::template store<1>(sums + 16, 4 * ld);
-  if constexpr (Halves == 2) Unit::template store<2>(sums + 16 * ld, 4 * ld);
-  if constexpr (Halves == 2 && Vectors == 2) Unit::template store<3>(sums + 16 * ld + 16, 4 * ld);
+  store_tiles<Unit, Halves, Vectors>(sums, ld);
 }
 
 /// Whether one of sums[0:rows, 0:cols] is below `bound` in magnitude; NaN is not.
