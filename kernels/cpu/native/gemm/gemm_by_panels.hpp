@@ -138,16 +138,13 @@ template <class P> class gemm_by_panels {
   /// run(i, size, x, sums): makes register tile i, of 1, 2, 4 or weight_panels::rows rows (`size` 0 to 3).
   template <class F> void by_tiles(const gemm_cell& c, const block& b, const place_in_cell& to, const F& run) const {
     const float* x = l_.in[0].as<const float>() + s_.offset_a(c.batch) + c.m * s_.a_row + b.k0 * s_.a_k;
-    for (std::int64_t i = 0, row = 0; row < c.rows; ++i) {
-      const std::int64_t left = c.rows - row;
-      const int size = left >= tall ? 3 : left >= 4 ? 2 : left >= 2 ? 1 : 0;
-      const std::int64_t rows = size == 3 ? tall : std::int64_t(1) << size;
+    std::int64_t tile = 0;
+    each_row_tile<tall>(c.rows, [&](int size, std::int64_t row, std::int64_t rows) ISOTOPE_INLINE_LAMBDA {
       float* const sums = to.at + (to.once ? 0 : row * to.ld);
-      run(i, size, x + row * s_.a_row, sums);
+      run(tile++, size, x + row * s_.a_row, sums);
       if (to.last && body_.known())
         body_.run(sums, to.ld, rows, panels_.width(b.p), to.element + row * s_.N, to.column, l_.out[0].as<float>(), s_.N);
-      row += rows;
-    }
+    });
   }
 
   const launch& l_;

@@ -91,25 +91,25 @@ struct place {
   }
 };
 
-/// Divides rows into register tiles: run(size, i, to, ld, add) makes the tile of 1, 2, 4 or blocking::rows rows (`size` 0 to 3) from row i on, in
-/// whole vectors.
-template <class Run> ISOTOPE_INLINE void by_tiles(std::int64_t rows, const panel& b, const place& c, bool add, const Run& run) {
-  for (std::int64_t i = 0; i < rows;) {
+/// Divides rows into register tiles: run(size, i, some) makes the tile of 1, 2, 4 or Tall rows (`size` 0 to 3) from row i on.
+template <std::int64_t Tall, class Run> ISOTOPE_INLINE void each_row_tile(std::int64_t rows, const Run& run) {
+  for (std::int64_t i = 0, some = 0; i < rows; i += some) {
     const std::int64_t left = rows - i;
-    const int size = left >= blocking::rows ? 3 : left >= 4 ? 2 : left >= 2 ? 1 : 0;
-    const std::int64_t some = size == 3 ? blocking::rows : std::int64_t(1) << size;
-    float* to = c.at + i * c.ld;
-    if (c.padded || b.elems == b.width) {
-      run(size, i, to, c.ld, add);
-    } else {
-      alignas(64) float edge[blocking::rows * blocking::cols];
-      run(size, i, edge, b.width, false);
-      for (std::int64_t r = 0; r < some; ++r)
-        for (std::int64_t j = 0; j < b.elems; ++j)
-          to[r * c.ld + j] = add ? to[r * c.ld + j] + edge[r * b.width + j] : edge[r * b.width + j];
-    }
-    i += some;
+    const int size = left >= Tall ? 3 : left >= 4 ? 2 : left >= 2 ? 1 : 0;
+    some = size == 3 ? Tall : std::int64_t(1) << size;
+    run(size, i, some);
   }
+}
+/// The same where C may have edges: run(size, i, some, to, ld, add) makes whole vectors.
+template <class Run> ISOTOPE_INLINE void by_tiles(std::int64_t rows, const panel& b, const place& c, bool add, const Run& run) {
+  each_row_tile<blocking::rows>(rows, [&](int size, std::int64_t i, std::int64_t some) ISOTOPE_INLINE_LAMBDA {
+    float* to = c.at + i * c.ld;
+    if (c.padded || b.elems == b.width) return run(size, i, some, to, c.ld, add);
+    alignas(64) float edge[blocking::rows * blocking::cols];
+    run(size, i, some, edge, b.width, false);
+    for (std::int64_t r = 0; r < some; ++r)
+      for (std::int64_t j = 0; j < b.elems; ++j) to[r * c.ld + j] = add ? to[r * c.ld + j] + edge[r * b.width + j] : edge[r * b.width + j];
+  });
 }
 
 /// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < rows and j < b.elems, or j < b.width where C is padded.
@@ -121,7 +121,7 @@ void panel_gemm(const row_block& a, std::int64_t rows, const panel& b, const pla
   static constexpr tile tiles[2][4] = {
       {&microkernel<1, 1, Ahead...>, &microkernel<2, 1, Ahead...>, &microkernel<4, 1, Ahead...>, &microkernel<tall, 1, Ahead...>},
       {&microkernel<1, 2, Ahead...>, &microkernel<2, 2, Ahead...>, &microkernel<4, 2, Ahead...>, &microkernel<tall, 2, Ahead...>}};
-  by_tiles(rows, b, c, add, [&](int size, std::int64_t i, float* to, std::int64_t ld, bool more) {
+  by_tiles(rows, b, c, add, [&](int size, std::int64_t i, std::int64_t, float* to, std::int64_t ld, bool more) {
     tiles[b.width / lanes - 1][size](a.data + i * a.row_stride, a.row_stride, a.k_stride, b.data, b.ld, to, ld, k, more,
                                      Ahead{next.at + i * a.row_stride, next.step}...);
   });

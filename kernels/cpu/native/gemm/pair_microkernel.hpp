@@ -159,9 +159,8 @@ inline void panel_gemm(pair_rows& a, std::int64_t rows, const pair_panel& b, con
   const bool blind = !normal && b.blind(a.largest);
   const float doubtful = b.doubtful(a.largest);
   const bool whole = b.pairs.elems == b.pairs.width;
-  by_tiles(rows, b.pairs, c, add, [&](int size, std::int64_t i, float* at, std::int64_t ld, bool more) {
+  by_tiles(rows, b.pairs, c, add, [&](int size, std::int64_t i, std::int64_t some, float* at, std::int64_t ld, bool more) {
     const pair_rows from{a.data + i * a.row_stride, a.row_stride, a.pair_stride, a.least, a.largest};
-    const std::int64_t some = size == 3 ? blocking::rows : std::int64_t(1) << size;
     bfloat16* const out = c.rounded == nullptr ? nullptr : c.rounded + i * c.rounded_ld;
     place to{at, ld, true, whole && !more ? out : nullptr, c.rounded_ld};
     const auto run = [&](float below) { return tiles[b.pairs.width / lanes - 1][size](from, b.pairs, to, steps, more, below); };
