@@ -11,6 +11,7 @@
 /// numbers, as long as the unit takes for 64 rows), or meanwhile (loads of tiles then wait for stores with the same place in a page).
 #include <isotope/kernels/cpu/gemm/epilogue.hpp>
 #include <isotope/kernels/cpu/native/gemm/cells.hpp>
+#include <isotope/kernels/cpu/native/gemm/lines_ahead.hpp>
 #include <isotope/kernels/cpu/native/gemm/matrix_unit.hpp>
 #include <isotope/kernels/cpu/native/gemm/microkernel.hpp>
 #include <isotope/kernels/cpu/native/gemm/partition.hpp>
@@ -68,20 +69,7 @@ template <class Unit> class gemm_by_pieces {
   static constexpr std::int64_t block_of(std::int64_t tiles) { return even_part(larger_of(1, tiles), most_tiles, 1); }
 
   /// What is fetched while a strip is multiplied with a panel: a part of the next panel, and the lines of results.
-  struct coming {
-    const char* panel = nullptr;
-    std::int64_t lines = 0, lines_each = 0;
-    std::byte* result = nullptr;
-    std::int64_t results = 0, results_each = 0, result_bytes = 0;
-
-    ISOTOPE_INLINE void fetch() {
-      for (std::int64_t i = 0; i < lines_each && lines > 0; ++i, --lines, panel += 64) __builtin_prefetch(panel, 0, 2);
-      for (std::int64_t i = 0; i < results_each && results > 0; ++i, --results, result += result_bytes) {
-        __builtin_prefetch(result, 1, 3);
-        __builtin_prefetch(result + 64, 1, 3);
-      }
-    }
-  };
+  using coming = lines_ahead<2>;
 
   /// Makes rows [begin, end).
   void run(std::int64_t begin, std::int64_t end) const {
@@ -116,10 +104,10 @@ template <class Unit> class gemm_by_pieces {
         coming ahead = results_of(m, some, p);
         if (p + 1 < c.p1) {
           const std::int64_t all = (pieces_.at(p + 1, tiles_) - pieces_.at(p + 1, 0)) * 2 / 64;
-          ahead.panel = reinterpret_cast<const char*>(weight + pieces_.at(p + 1, 0)) + 64 * (all * i / strips);
+          ahead.panel = reinterpret_cast<const std::byte*>(weight + pieces_.at(p + 1, 0)) + 64 * (all * i / strips);
           ahead.lines = all * (i + 1) / strips - all * i / strips;
-          ahead.lines_each = divide_up(ahead.lines, tiles_);
         }
+        ahead.divide(tiles_);
         for (std::int64_t t = 0; t < tiles_; t += block_) {
           const bfloat16* a = pieces + planes * terms * (tiles_ * i * high + t * tall * tile::rows);
           multiply(a, weight + pieces_.at(p, t), some, pieces_.vectors(p), smaller(block_, tiles_ - t), sums + (t > 0 ? square : 0), ahead);
@@ -136,10 +124,9 @@ template <class Unit> class gemm_by_pieces {
   coming results_of(std::int64_t m, std::int64_t rows, std::int64_t p) const {
     const view& y = l_.out[0];
     coming r;
-    r.result_bytes = s_.N * size_of(y.type);
-    r.result = y.as<std::byte>() + m * r.result_bytes + p * cols * size_of(y.type);
-    r.results = rows;
-    r.results_each = divide_up(rows, tiles_);
+    r.row_bytes = s_.N * size_of(y.type);
+    r.result = y.as<const std::byte>() + m * r.row_bytes + p * cols * size_of(y.type);
+    r.rows = rows;
     return r;
   }
 

@@ -8,6 +8,7 @@
 /// step 471 and 184, with rows past L1 488 and 186, in pieces 501 and 200. Fetching the next rows to L1 instead lost 11 %. The bits are those of
 /// gemm_by_columns. Weights in blocks are unpacked a panel at a time.
 #include <isotope/kernels/cpu/native/gemm/cells.hpp>
+#include <isotope/kernels/cpu/native/gemm/lines_ahead.hpp>
 #include <isotope/kernels/cpu/native/gemm/partition.hpp>
 #include <isotope/kernels/cpu/native/gemm/rounded_body.hpp>
 #include <isotope/kernels/cpu/native/gemm/unit_operands.hpp>
@@ -59,12 +60,7 @@ template <class Unit> class gemm_by_unit {
     int least = 0, largest = 0;
   };
   /// What a block fetches for later ones: the lines of its own results, which are written while the next block is multiplied, and a part of the next panel.
-  struct coming {
-    const bfloat16* results = nullptr;
-    std::int64_t rows = 0;
-    const std::byte* panel = nullptr;
-    std::int64_t lines = 0;
-  };
+  using coming = lines_ahead<1>;
   /// A block whose sums have left the unit: those of each block of K.
   struct made {
     float* sums = nullptr;
@@ -101,13 +97,18 @@ template <class Unit> class gemm_by_unit {
           float* const place = sums + (in_pieces ? i : (i + p * strips) % 2) * blocks_ * block;
           if (to == s_.K && i > 0) look<Kind>(last);
           coming ahead;
-          if (fetches && to == s_.K) ahead.results = body_.result + (c.m + m) * s_.N + p * wide, ahead.rows = count;
+          if (fetches && to == s_.K) {
+            ahead.result = reinterpret_cast<const std::byte*>(body_.result + (c.m + m) * s_.N + p * wide);
+            ahead.rows = count;
+            ahead.row_bytes = 2 * s_.N;
+          }
           if (fetches && p + 1 < c.p1) {
             const std::int64_t lines = panel_bytes() / 64, before = (from * strips + (to - from) * i) * lines / (s_.K * strips),
                                behind = (from * strips + (to - from) * (i + 1)) * lines / (s_.K * strips);
             ahead.panel = l_.in[1].as<const std::byte>() + panel_start(p + 1) + 64 * before;
             ahead.lines = behind - before;
           }
+          ahead.divide((to - from) / terms);
           if (count > Unit::rows) multiply<Kind, 2>(left, panel.data, from, to, place, last, ahead);
           else multiply<Kind, 1>(left, panel.data, from, to, place, last, ahead);
           if (to == s_.K) last = {place, left, c.m + m, count, p * wide, 0, panel, normal ? bias[p % 2] : nullptr};
@@ -140,7 +141,7 @@ template <class Unit> class gemm_by_unit {
     right += from / 2 * wide;
     sums += from / depth_ * block;
     const std::int64_t row_bytes = a.row_stride * 2, half = a.half_stride, next = a.tile_stride;
-    const std::int64_t steps = (to - from) / terms, each_line = divide_up(ahead.lines, steps), each_result = divide_up(ahead.rows, steps);
+    const std::int64_t steps = (to - from) / terms;
     std::int64_t step = 0;
     for (std::int64_t end = 0; from < to; from = end, sums += block) {
       end = smaller(to, (from / depth_ + 1) * depth_);
@@ -158,10 +159,7 @@ template <class Unit> class gemm_by_unit {
         }
         left += next;
         right += terms / 2 * wide;
-        for (std::int64_t i = 0; i < each_result && ahead.rows > 0; ++i, --ahead.rows, ahead.results += s_.N)
-          __builtin_prefetch(ahead.results, 1, 3);
-        for (std::int64_t i = 0; i < each_line && ahead.lines > 0; ++i, --ahead.lines, ahead.panel += 64)
-          __builtin_prefetch(ahead.panel, 0, 2);
+        ahead.fetch();
         finish_until<Kind>(before, before.count * ++step / steps);
       }
       store_tiles<Unit, Halves, 2>(sums, wide);
