@@ -114,8 +114,7 @@ struct pair_operands : vector_operands {
   static void note(std::int64_t count, float* y) {
     exponents found;
     found.take(reinterpret_cast<const bfloat16*>(y + head), 2 * count);
-    y[0] = float(found.least());
-    y[1] = float(found.largest());
+    found.put(y);
   }
   static panel packed(const float* y, std::int64_t width, std::int64_t elems) {
     return {{y + head, width, width, elems}, int(y[0]), int(y[1])};

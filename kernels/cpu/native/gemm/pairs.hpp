@@ -101,6 +101,8 @@ class exponents {
     for (int i = 0; i < 2 * int(lanes); ++i) r = largest_[i] > r ? largest_[i] : r;
     return int(r) >> 7;
   }
+  /// Stores both to the first two floats before a packed operand.
+  void put(float* head) const { head[0] = float(least()), head[1] = float(largest()); }
 
  private:
   ISOTOPE_INLINE void add(const halves& v) {

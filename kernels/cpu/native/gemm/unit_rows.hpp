@@ -45,8 +45,7 @@ template <class Unit> class unit_copy {
     fill(x, row_stride, k_stride, n, terms);
     exponents found;
     found.take(y_, whole(terms, Unit::terms) * rows);
-    head_[0] = float(found.least());
-    head_[1] = float(found.largest());
+    found.put(head_);
   }
   /// Copies x[i row_stride + k k_stride] for i < n <= rows, k < terms.
   void fill(const bfloat16* x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t n, std::int64_t terms) const {
