@@ -3,6 +3,7 @@
 #include <isotope/op/attention.hpp>
 #include <isotope/op/attention_cached.hpp>
 
+#include <array>
 #include <cmath>
 
 namespace isotope::op_test {
@@ -34,8 +35,8 @@ TEST_P(attention_cached, rows_are_appended_where_they_belong_and_idle_ones_nowhe
 }
 TEST_P(attention_cached, gives_the_rows_of_causal_attention_in_any_slot_and_order) {
   const auto& here = *this;
-  constexpr std::int64_t slots = 3, H = 4, G = 2, T = 37, D = 12, S = 37;
-  for (const std::int64_t window : {0, 5}) {
+  constexpr std::int64_t slots = 3, H = 4, G = 2, T = 37, S = 37;
+  for (const auto& [D, window] : {std::pair<std::int64_t, std::int64_t>{12, 0}, {12, 5}, {64, 0}, {64, 5}, {128, 0}}) {
     const host q = random({1, S, H * D}, here.type, 1), k = random({1, S, G * D}, here.type, 2), v = random({1, S, G * D}, here.type, 3);
     const auto whole =
         here.run<op::attention>({q, k, v}, op::attention::constants{.heads = H, .kv_heads = G, .causal = true, .window = window});
@@ -84,8 +85,9 @@ TEST_P(attention_cached, a_row_has_the_same_bits_alone_and_among_others) {
 }
 TEST_P(attention_cached, tokens_of_prompts_have_the_bits_that_they_have_alone_in_batch_invariant_plans) {
   const auto& here = *this;
-  constexpr std::int64_t slots = 3, H = 2, G = 1, T = 60;
-  for (const auto& [D, window] : {std::pair<std::int64_t, std::int64_t>{20, 0}, {64, 0}, {20, 3}, {20, 6}}) {
+  constexpr std::int64_t slots = 3, T = 60;
+  for (const auto& [H, G, D, window] :
+       {std::array<std::int64_t, 4>{2, 1, 20, 0}, {7, 1, 64, 0}, {3, 1, 128, 0}, {2, 1, 20, 3}, {2, 1, 20, 6}, {4, 2, 64, 9}}) {
     const host keys = random({slots, G, T, D}, here.type, 1), values = random({slots, G, T, D}, here.type, 2);
     std::vector<double> sequence, position;
     const auto prompt = [&](double slot, int from, int tokens) {

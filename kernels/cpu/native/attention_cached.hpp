@@ -1,9 +1,7 @@
 #pragma once
 /// Attention over cached keys and values. For few queries it is bound by reading the caches, for the tokens of a prompt by multiply-adds and by adding up the
 /// lanes of dot products: 8 to 10 ns for a pair of a query and a key with heads of 64 (AVX-512, one busy thread), where the portable kernel takes 18 to 26.
-/// A query alone reads rows of bf16 where they lie: 8 ns where a copy in f32 for a few keys took 12 to 13 (from L2), and as long as memory takes otherwise.
-/// A thread that decodes alone has memory read all the time, into L2: 12 layers of 512 cached positions in f32 take 3.0 ms in place of 3.6 on a Xeon whose memory
-/// gives 13 GB/s to a thread.
+/// A query alone reads rows where they lie, with heads of 64 or 128 those of several heads by turns (attention/cached_heads.hpp).
 ///
 /// A dot product has 16 partial sums, which are then added in pairs, for four keys at once; values are added key by key. Tokens of one sequence that follow one
 /// another share the keys and values that are loaded, or widened; this changes no sum, so a token has the same bits alone, among others and in any slot.
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include <isotope/backend/cpu/vendor.hpp>
+#include <isotope/kernels/cpu/native/attention/cached_heads.hpp>
 #include <isotope/kernels/cpu/native/attention/prompt.hpp>
 #include <isotope/kernels/cpu/native/body/programs.hpp>
 #include <isotope/kernels/cpu/native/gemm/pack.hpp>
@@ -19,25 +18,6 @@
 #include <isotope/kernels/cpu/portable/attention_cached.hpp>
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
-
-/// The sums of the lanes of four vectors: lane k lanes / 4 of the result is that of x[k]. Each sum adds the upper half of its lanes to the lower half, again and
-/// again.
-ISOTOPE_INLINE vector add_lanes_of_four(const vector (&x)[4]) {
-  return [&]<int... K>(std::integer_sequence<int, K...>) ISOTOPE_INLINE_LAMBDA {
-    // Blocks of `size` lanes of a, then those of b: the sum of the halves of each.
-    const auto halved = []<int Size>(const vector& a, const vector& b, std::integral_constant<int, Size>) ISOTOPE_INLINE_LAMBDA {
-      constexpr int half = Size / 2;
-      return __builtin_shufflevector(a, b, (K / half * Size + K % half)...) +
-             __builtin_shufflevector(a, b, (K / half * Size + K % half + half)...);
-    };
-    constexpr std::integral_constant<int, sizeof...(K)> whole{};
-    constexpr std::integral_constant<int, sizeof...(K) / 2> half{};
-    vector y = halved(halved(x[0], x[1], whole), halved(x[2], x[3], whole), half);
-    if constexpr (lanes >= 16) y += __builtin_shufflevector(y, y, (K ^ 2)...);
-    if constexpr (lanes >= 8) y += __builtin_shufflevector(y, y, (K ^ 1)...);
-    return y;
-  }(std::make_integer_sequence<int, int(lanes)>{});
-}
 
 class attention_cached {
  public:
@@ -54,9 +34,10 @@ class attention_cached {
     double nsec = 0;
     for (std::int64_t n = 0; n < rows; ++n)
       if (size.has(sequence[n], position[n])) nsec += nsec_of(l, c, size, position[n]);
-    portable::for_uneven_tasks(l, divide_up(rows, some) * c.heads, double(c.heads) * nsec, [&](std::int64_t task, int slice) {
-      const std::int64_t first = task / c.heads * some;
-      tokens(l, c, size, first, smaller(rows, first + some), task % c.heads,
+    const std::int64_t blocks = divide_up(rows, some), heads = heads_of_task(l, size.D, blocks), groups = divide_up(c.heads, heads);
+    portable::for_uneven_tasks(l, blocks * groups, double(c.heads) * nsec, [&](std::int64_t task, int slice) {
+      const std::int64_t first = task / groups * some, h = task % groups * heads;
+      tokens(l, c, size, first, smaller(rows, first + some), h, smaller(c.heads, h + heads),
              static_cast<float*>(l.scratch) + slice * slice_floats(size.T, size.D));
     });
   }
@@ -72,40 +53,58 @@ class attention_cached {
     const double bytes = double(size_of(l.in[1].type) + size_of(l.in[2].type)), keys = double(position + 1 - c.first(position));
     return keys * (double(size.D) * (0.1 * bytes + 1.0 / 30.0) + 1.0) + 50.0;
   }
-  /// Head h of tokens n to end - 1. `own`: slice_floats.
+  /// Heads h to h_end - 1 of tokens n to end - 1. `own`: slice_floats.
   static void tokens(const launch& l, const op::attention_cached::constants& c, const op::cache_sizes& size, std::int64_t n,
-                     std::int64_t end, std::int64_t h, float* own) {
+                     std::int64_t end, std::int64_t h, std::int64_t h_end, float* own) {
     const auto *sequence = l.in[3].as<const std::int32_t>(), *position = l.in[4].as<const std::int32_t>();
-    const bool in_bf16 = l.in[1].type == dtype::bf16 && l.in[2].type == dtype::bf16;
     while (n < end) {
       std::int64_t together = 1;
       while (together < most && n + together < end && sequence[n + together] == sequence[n] &&
              position[n + together] == position[n] + together)
         ++together;
-      if (!size.has(sequence[n], position[n])) {
+      const std::int64_t slot = sequence[n], at = position[n];
+      if (!size.has(slot, at)) {
         std::memset(own, 0, std::size_t(size.D) * 4);
-        portable::narrow_run(own, l.out[0].data, l.out[0].type, n * l.out[0].strides[0] + h * size.D, size.D);
+        for (std::int64_t i = h; i < h_end; ++i)
+          portable::narrow_run(own, l.out[0].data, l.out[0].type, n * l.out[0].strides[0] + i * size.D, size.D);
         ++n;
-      } else if (together == most && size.has(sequence[n], position[n] + most - 1) && (c.window == 0 || c.window >= most)) {
-        queries<most, float>(l, c, size, n, h, sequence[n], position[n], own);
+      } else if (together == most && size.has(slot, at + most - 1) && (c.window == 0 || c.window >= most)) {
+        for (std::int64_t i = h; i < h_end; ++i) queries<most, float>(l, c, size, n, i, slot, at, own);
         n += most;
       } else {
-        if (in_bf16) queries<1, bfloat16>(l, c, size, n, h, sequence[n], position[n], own);
-        else queries<1, float>(l, c, size, n, h, sequence[n], position[n], own);
+        for (std::int64_t i = h; i < h_end;) {
+          const std::int64_t done = l.in[1].type == dtype::bf16  ? in_place<bfloat16>(l, c, size, n, i, h_end, slot, at, own)
+                                    : l.in[1].type == dtype::f32 ? in_place<float>(l, c, size, n, i, h_end, slot, at, own)
+                                                                 : 0;
+          if (done == 0 && l.in[1].type == dtype::bf16) queries<1, bfloat16>(l, c, size, n, i, slot, at, own);
+          else if (done == 0) queries<1, float>(l, c, size, n, i, slot, at, own);
+          i += larger_of(done, 1);
+        }
         ++n;
       }
     }
   }
 
  private:
-  static constexpr int most = 4;                         // queries that share keys and values
-  static constexpr int few = 8;                          // rows of a cache that are read at a time
-  static constexpr std::int64_t in_advance = 3 * few;    // rows that are fetched before they are read
-  static constexpr std::int64_t most_fetched = 1 << 18;  // bytes of a head's keys, or values, that are fetched while others are read
-  static constexpr std::int64_t parts = 16;              // partial sums of a dot product
+  static constexpr int most = 4;                       // queries that share keys and values, and heads of one that are read by turns
+  static constexpr int few = 8;                        // rows of a cache that are read at a time
+  static constexpr std::int64_t in_advance = 3 * few;  // rows that are fetched before they are read
+  static constexpr std::int64_t parts = 16;            // partial sums of a dot product
   static constexpr int wide = config::vector_registers >= 32 ? 4 : 2;  // vectors of a result in registers
 
   static constexpr std::int64_t floats(std::int64_t n) { return divide_up(n, parts) * parts; }
+  /// How many heads of size D are read by turns, with their queries or results in registers; 0: cached_heads has no such heads.
+  static constexpr int by_turns(std::int64_t D) {
+    if (lanes == 16) return D == 64 ? 4 : D == 128 ? 2 : 0;
+    return lanes == 8 && D == 64 ? 1 : 0;
+  }
+  /// The heads of a task, where a thread works alone or has enough tasks: those that are read by turns; on Intel's processors two in bf16, and one in f32, which
+  /// take 0.9 of the time of four. Two threads that share few heads take them singly: a token behind 512 (GPT-2 124M, bf16) takes 5.5 ms, by pairs 5.85.
+  static std::int64_t heads_of_task(const launch& l, std::int64_t D, std::int64_t blocks) {
+    const std::int64_t threads = l.pool == nullptr ? 1 : l.pool->size();
+    const std::int64_t at_once = threads > 1 && blocks < 4 * threads ? 1 : !made_by_intel() ? most : l.in[1].type == dtype::bf16 ? 2 : 1;
+    return larger_of(smaller(by_turns(D), at_once), 1);
+  }
 
   /// Rows that follow one another, `stride` elements apart.
   template <class T> struct row_run {
@@ -113,29 +112,17 @@ class attention_cached {
     std::int64_t stride;
     ISOTOPE_INLINE const T* operator[](int k) const { return at + k * stride; }
   };
-  /// Rows that are fetched into L2 while others are read: line by line, as a core that has asked for more lines than it waits for would stall.
-  template <class T> struct coming_rows {
-    row_run<T> rows;
-    ISOTOPE_INLINE coming_rows from(std::int64_t t) const { return {{rows.at + t * rows.stride, rows.stride}}; }
-    ISOTOPE_INLINE void fetch(int k, std::int64_t d) const {
-      if (d % (64 / std::int64_t(sizeof(T))) == 0) __builtin_prefetch(rows[k] + d, 0, 2);
-    }
-  };
-  struct no_rows {
-    ISOTOPE_INLINE no_rows from(std::int64_t) const { return {}; }
-    ISOTOPE_INLINE void fetch(int, std::int64_t) const {}
-  };
   /// Rows of a cache, of one head of one slot.
   struct cache_rows {
     const view& x;
     std::int64_t at, D, end;  // of the rows that are read
     float* room;              // few rows
-    bool comes;               // rows are fetched elsewhere
+    bool split = false;       // rows of bf16 are widened as cached_heads does
     /// Rows t to t + count - 1 as they lie, or widened where they are not of type T. Rows of bf16 are fetched before they are read, in 0.6 to 0.8 of the time on a
-    /// Xeon; for those of f32, of twice the bytes, fetching gains nothing. Fetching twice takes 1.3 times as long on Zen 4.
+    /// Xeon; for those of f32, of twice the bytes, fetching gains nothing.
     template <class T> ISOTOPE_INLINE row_run<T> read(std::int64_t t, int count) const {
       if constexpr (!std::is_same_v<T, float>)
-        if (const std::int64_t ahead = smaller(t + in_advance, end - few); ahead > t && !comes) {
+        if (const std::int64_t ahead = smaller(t + in_advance, end - few); ahead > t) {
           const T* next = x.as<const T>() + at + ahead * x.strides[2];
           for (int k = 0; k < few; ++k, next += x.strides[2])
             for (std::int64_t d = 0; d < D; d += 64 / std::int64_t(sizeof(T))) __builtin_prefetch(next + d, 0, 3);
@@ -143,12 +130,58 @@ class attention_cached {
       const std::int64_t from = at + t * x.strides[2];
       if constexpr (std::is_same_v<T, float>)
         if (x.type != dtype::f32) {
-          for (int k = 0; k < count; ++k) portable::widen_run(x.data, x.type, from + k * x.strides[2], 1, room + k * floats(D), D);
+          for (int k = 0; k < count; ++k) {
+            portable::widen_run(x.data, x.type, from + k * x.strides[2], 1, room + k * floats(D), D);
+            if (split) split_elements(room + k * floats(D), D);
+          }
           return {room, floats(D)};
         }
       return {x.as<const T>() + from, x.strides[2]};
     }
   };
+
+  /// Some heads of token n from head h on, at most to h_end: rows are read in place. Returns how many, 0 where cached_heads has no such heads.
+  template <class T, class... More>
+  static std::int64_t in_place(const launch& l, const op::attention_cached::constants& c, const op::cache_sizes& size, std::int64_t n,
+                               std::int64_t h, std::int64_t h_end, More... more) {
+    const auto run = [&]<int Size>(std::integral_constant<int, Size>) -> std::int64_t {
+      constexpr int heads = by_turns(Size);
+      if constexpr (heads >= 4)
+        if (h + 4 <= h_end) return heads_in_place<T, 4, Size>(l, c, size, n, h, more...);
+      if constexpr (heads >= 2)
+        if (h + 2 <= h_end) return heads_in_place<T, 2, Size>(l, c, size, n, h, more...);
+      if constexpr (heads >= 1) return heads_in_place<T, 1, Size>(l, c, size, n, h, more...);
+      return 0;
+    };
+    if (size.D == 64) return run(std::integral_constant<int, 64>{});
+    if (size.D == 128) return run(std::integral_constant<int, 128>{});
+    return 0;
+  }
+  template <class T, int Heads, int Size>
+  static std::int64_t heads_in_place(const launch& l, const op::attention_cached::constants& c, const op::cache_sizes& size, std::int64_t n,
+                                     std::int64_t h, std::int64_t slot, std::int64_t position, float* own) {
+    using kernel = cached_heads<T, Heads, Size>;
+    const std::int64_t S = floats(size.T), first = c.first(position), count = position + 1 - first, each = c.heads / size.G;
+    float *const p = own, *const y = p + Heads * S, *const q = y + Heads * Size;
+    const auto rows_of = [&](const view& x, std::int64_t from) {
+      typename kernel::rows rows{{}, x.strides[2]};
+      for (int i = 0; i < Heads; ++i)
+        rows.at[i] = x.as<const T>() + slot * x.strides[0] + smaller(from + i, c.heads - 1) / each * x.strides[1] + first * x.strides[2];
+      return rows;
+    };
+    const auto keys = rows_of(l.in[1], h), values = rows_of(l.in[2], h), next = rows_of(l.in[1], h + Heads);
+    portable::widen_run(l.in[0].data, l.in[0].type, n * l.in[0].strides[0] + h * Size, 1, q, Heads * Size);
+    if constexpr (std::is_same_v<T, bfloat16>) split_elements(q, Heads * Size);
+    kernel::score(keys, values, q, count, float(c.scale), p, S);
+    float factor[Heads];
+    for (int i = 0; i < Heads; ++i) {
+      const float total = weigh(p + i * S, count);
+      factor[i] = total == 0 ? 0.0f : 1.0f / total;
+    }
+    kernel::add(values, next, p, S, count, factor, y);
+    portable::narrow_run(y, l.out[0].data, l.out[0].type, n * l.out[0].strides[0] + h * Size, Heads * Size);
+    return Heads;
+  }
 
   /// Tokens n to n + Count - 1 of one sequence, the first at `position`. `own`: scores (Count, T), results (Count, D), queries (Count, D) and `few` rows (D).
   template <int Count, class T>
@@ -156,56 +189,50 @@ class attention_cached {
                       std::int64_t h, std::int64_t slot, std::int64_t position, float* own) {
     const std::int64_t D = size.D, g = h / (c.heads / size.G), S = floats(size.T), W = floats(D);
     float *const p = own, *const y = p + Count * S, *const q = y + Count * W, *const room = q + Count * W;
-    // Values come while keys are multiplied, and the next head's keys while values are added up.
-    const bool fetches = Count == 1 && size_of(l.in[1].type) == sizeof(T) && size_of(l.in[2].type) == sizeof(T) &&
-                         (l.pool == nullptr || l.pool->size() == 1) && (position + 1) * D * std::int64_t(sizeof(T)) <= most_fetched;
-    const bool fetches_keys = fetches && h + 1 < c.heads && (h + 1) % (c.heads / size.G) == 0, comes = fetches && !made_by_intel();
-    const auto rows_of = [&](const view& x) {
-      return cache_rows{x, slot * x.strides[0] + g * x.strides[1], D, position + Count, room, comes};
+    const auto rows_of = [&](const view& x, bool split) {
+      return cache_rows{x, slot * x.strides[0] + g * x.strides[1], D, position + Count, room, split};
     };
-    const cache_rows keys = rows_of(l.in[1]), values = rows_of(l.in[2]);
+    // A token alone has its dot products by cached_heads, which adds them up in this order.
+    const bool split = l.in[1].type == dtype::bf16 && by_turns(D) > 0;
+    const cache_rows keys = rows_of(l.in[1], split), values = rows_of(l.in[2], false);
     std::int64_t first[Count], end[Count];  // keys of each query; all see those from first[Count - 1] to end[0]
     for (int i = 0; i < Count; ++i) {
       first[i] = c.first(position + i), end[i] = position + i + 1;
       portable::widen_run(l.in[0].data, l.in[0].type, (n + i) * l.in[0].strides[0] + h * D, 1, q + i * W, D);
+      if (split) split_elements(q + i * W, D);
     }
     const std::int64_t from = first[Count - 1], to = end[0];
-    const auto score = [&](std::int64_t t, int count, const auto& coming) ISOTOPE_INLINE_LAMBDA {
+    const auto score = [&](std::int64_t t, int count) ISOTOPE_INLINE_LAMBDA {
       const row_run<T> row = keys.template read<T>(t, count);
       for (int i = 0; i < Count; ++i)
-        if (t >= first[i] && t < end[i]) scores(q + i * W, row, count, D, float(c.scale), p + i * S + t - first[i], coming.from(t));
+        if (t >= first[i] && t < end[i]) scores(q + i * W, row, count, D, float(c.scale), p + i * S + t - first[i]);
     };
-    const auto add = [&](std::int64_t t, int count, const auto& coming) ISOTOPE_INLINE_LAMBDA {
+    const auto add = [&](std::int64_t t, int count) ISOTOPE_INLINE_LAMBDA {
       const row_run<T> row = values.template read<T>(t, count);
       if (t >= from && t < to) {
         const float* w[Count];
         for (int i = 0; i < Count; ++i) w[i] = p + i * S + t - first[i];
-        add_rows<Count>(w, row, count, y, W, D, coming.from(t));
+        add_rows<Count>(w, row, count, y, W, D);
         return;
       }
       for (int i = 0; i < Count; ++i)
         if (t >= first[i] && t < end[i]) {
           const float* const w[1] = {p + i * S + t - first[i]};
-          add_rows<1>(w, row, count, y + i * W, W, D, coming.from(t));
+          add_rows<1>(w, row, count, y + i * W, W, D);
         }
     };
-    const auto each_key = [&](const auto& run, const auto& coming) ISOTOPE_INLINE_LAMBDA {
+    const auto each_key = [&](const auto& run) ISOTOPE_INLINE_LAMBDA {
       std::int64_t t = first[0];
-      for (; t < from; ++t) run(t, 1, coming);
-      for (; t + few <= to; t += few) run(t, few, coming);
-      if (t < to) run(t, int(to - t), coming);
-      for (t = to; t < end[Count - 1]; ++t) run(t, 1, coming);
+      for (; t < from; ++t) run(t, 1);
+      for (; t + few <= to; t += few) run(t, few);
+      if (t < to) run(t, int(to - t));
+      for (t = to; t < end[Count - 1]; ++t) run(t, 1);
     };
-    const auto while_coming = [&](const auto& run, bool come, const cache_rows& rows, std::int64_t more) ISOTOPE_INLINE_LAMBDA {
-      if constexpr (Count == 1)
-        if (come) return each_key(run, coming_rows<T>{{rows.x.template as<const T>() + rows.at + more, rows.x.strides[2]}});
-      each_key(run, no_rows{});
-    };
-    while_coming(score, fetches, values, 0);
+    each_key(score);
     float total[Count];
     for (int i = 0; i < Count; ++i) total[i] = weigh(p + i * S, end[i] - first[i]);
     std::memset(y, 0, std::size_t(Count * W) * 4);
-    while_coming(add, fetches_keys, keys, l.in[1].strides[1]);
+    each_key(add);
     for (int i = 0; i < Count; ++i) {
       const float factor = total[i] == 0 ? 0.0f : 1.0f / total[i];
       for (std::int64_t d = 0; d < D; ++d) y[i * W + d] *= factor;
@@ -214,9 +241,8 @@ class attention_cached {
   }
 
   /// p[k] = scale q row[k], k < count.
-  template <class T, class Coming>
-  ISOTOPE_INLINE static void scores(const float* q, const row_run<T>& row, int count, std::int64_t D, float scale, float* p,
-                                    const Coming& coming) {
+  template <class T>
+  ISOTOPE_INLINE static void scores(const float* q, const row_run<T>& row, int count, std::int64_t D, float scale, float* p) {
     constexpr int vectors = int(parts / lanes);
     for (int k = 0; k < count; k += 4) {
       const int last = count - 1;  // sums of a row that is repeated are not used
@@ -228,10 +254,7 @@ class attention_cached {
         for (int v = 0; v < vectors; ++v) {
           const vector a = load_vector(q + d + v * lanes);
 #pragma GCC unroll 4
-          for (int j = 0; j < 4; ++j) {
-            coming.fetch(k + j, d + v * lanes);
-            s[j][v] = isa::fma_lanes(a, load_vector(x[j] + d + v * lanes), s[j][v]);
-          }
+          for (int j = 0; j < 4; ++j) s[j][v] = isa::fma_lanes(a, load_vector(x[j] + d + v * lanes), s[j][v]);
         }
       for (int v = 0; d + v * lanes < D; ++v) {
         const std::int64_t at = d + v * lanes, left = smaller(lanes, D - at);
@@ -276,9 +299,9 @@ class attention_cached {
   }
 
   /// y[i W + d] += w[i][k] row[k][d], k ascending.
-  template <int Count, class T, class Coming>
+  template <int Count, class T>
   ISOTOPE_INLINE static void add_rows(const float* const (&w)[Count], const row_run<T>& row, int count, float* y, std::int64_t W,
-                                      std::int64_t D, const Coming& coming) {
+                                      std::int64_t D) {
     const auto chunk = [&]<int Vectors>(std::int64_t d, std::int64_t left, std::integral_constant<int, Vectors>) ISOTOPE_INLINE_LAMBDA {
       vector s[Count][Vectors];
 #pragma GCC unroll 4
@@ -288,10 +311,8 @@ class attention_cached {
       for (int k = 0; k < count; ++k) {
         vector x[Vectors];
 #pragma GCC unroll 4
-        for (int v = 0; v < Vectors; ++v) {
-          coming.fetch(k, d + v * lanes);
+        for (int v = 0; v < Vectors; ++v)
           x[v] = left >= Vectors * lanes ? load_vector(row[k] + d + v * lanes) : load_some(row[k] + d, left);
-        }
 #pragma GCC unroll 4
         for (int i = 0; i < Count; ++i) {
           const vector f = w[i][k] - vector{};
@@ -351,7 +372,7 @@ template <class P, class Unit = matrix_unit> class cached_attention_of {
       const std::int64_t h = task % c.heads, n = piece.first;
       float* const own = slices + slice * slice_floats(size.T, size.D);
       if (!piece.prompt || !prompt.run(piece, h, sequence[n], position[n], own))
-        attention_cached::tokens(l, c, size, n, n + piece.count, h, own);
+        attention_cached::tokens(l, c, size, n, n + piece.count, h, h + 1, own);
     });
   }
 
