@@ -14,6 +14,12 @@ template <class F> ISOTOPE_INLINE void for_groups(std::int64_t first, std::int64
   for (; r < end; ++r) f(r, std::integral_constant<int, 1>{});
 }
 
+/// Fetches the cache line that begins at x[j], if one does where x begins one.
+template <class T> ISOTOPE_INLINE void fetch_line(const T* x, std::int64_t j) {
+  constexpr std::int64_t line = 64 / std::int64_t(sizeof(T));
+  if (lanes % line == 0 || j % line == 0) __builtin_prefetch(x + j);
+}
+
 /// Returns d, or the addend at `at` plus d as T stores it: each rounds once, as separate steps would.
 template <class T, class Amount> ISOTOPE_INLINE vector plus_addend(const T* addend, std::int64_t at, const vector& d, Amount amount) {
   return addend == nullptr ? d : load(addend + at, amount) + as_stored<T>(d);
