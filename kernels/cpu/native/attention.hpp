@@ -6,6 +6,7 @@
 #include <limits>
 
 #include <isotope/kernels/cpu/math/log.hpp>
+#include <isotope/kernels/cpu/native/attention/fetched_rows.hpp>
 #include <isotope/kernels/cpu/native/attention/rows.hpp>
 #include <isotope/kernels/cpu/native/attention/score_gemm.hpp>
 #include <isotope/kernels/cpu/native/body/programs.hpp>
@@ -76,11 +77,18 @@ template <class Scores> class attention {
       const score_tile t = score_tile_of(h_, q0_, n_, k0, last);
       const auto key = Scores::on_left(keys.from_row(k0), t.keys, h_.D, key_room_);
       const panel value = Scores::on_right(values.from_row(k0), t.keys, h_.D, value_room_);
-      score_gemm<Scores>(key, t.keys, query, scores_, block, false,
-                         [&](std::int64_t k, std::int64_t) { return tile_part{0, h_.D, t.first_made(k)}; });
+      const coming_block coming(l_, h_, b_, head_, q0_, n_, k0, first, last);
+      score_gemm<Scores>(key, t.keys, query, scores_, block, false, [&](std::int64_t k, std::int64_t rows) {
+        coming.keys.fetch(k, rows);
+        coming.values.fetch(k, rows);
+        return tile_part{0, h_.D, t.first_made(k)};
+      });
       soften(t, k0, k0 > first);
-      score_gemm<Scores>(Scores::by_query(scores_), n_, value, result_, width_, k0 > first,
-                         [&](std::int64_t q, std::int64_t rows) { return tile_part{0, t.seen(q + rows), 0}; });
+      score_gemm<Scores>(Scores::by_query(scores_), n_, value, result_, width_, k0 > first, [&](std::int64_t q, std::int64_t rows) {
+        coming.queries.fetch(q, rows);
+        coming.results.fetch_to_write(q, rows);
+        return tile_part{0, t.seen(q + rows), 0};
+      });
     }
   }
   void multiply_tiles() {
@@ -210,7 +218,10 @@ template <class Scores> class attention {
   void finish() {
     alignas(64) float logs[block], factor[block];
     if (l_.out.size() > 1) math::log(sum_, logs, block);
-    for (std::int64_t q = 0; q < block; ++q) factor[q] = sum_[q] == 0 ? 0.0f : h_.dropout.factor / sum_[q];
+    for (std::int64_t q = 0; q < block; q += lanes) {
+      const vector sum = load_vector(sum_ + q);
+      put_vector(factor + q, sum == 0.0f ? lanewise::all(0.0f) : lanewise::all(h_.dropout.factor) / sum);
+    }
     const auto y = h_.rows(l_.out[0], b_, head_).from_row(q0_);
     float* lse = l_.out.size() > 1 ? l_.out[1].as<float>() + (b_ * h_.H + head_) * h_.S + q0_ : nullptr;
     if constexpr (in_tiles) Scores::store(y, n_, result_, factor, h_.D);

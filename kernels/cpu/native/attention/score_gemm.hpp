@@ -109,14 +109,16 @@ struct pair_scores {
 /// Stores row `row` of x: n floats times a factor. `from` is readable in whole vectors.
 template <class Scores>
 ISOTOPE_INLINE void store_row(const head_rows& x, std::int64_t row, const float* from, std::int64_t n, float factor) {
-  const std::int64_t at = x.at + row * x.stride;
-  const auto put = [&](auto* to, std::int64_t d, const auto& v)
-                       ISOTOPE_INLINE_LAMBDA { store_some(to + at + d, v, std::size_t(smaller(lanes, n - d)) * sizeof *to); };
-  if (x.type == dtype::bf16) {
-    for (std::int64_t d = 0; d < n; d += lanes) put(static_cast<bfloat16*>(x.data), d, Scores::round(load_vector(from + d) * factor));
-  } else {
-    for (std::int64_t d = 0; d < n; d += lanes) put(static_cast<float*>(x.data), d, load_vector(from + d) * factor);
-  }
+  const std::int64_t at = x.at + row * x.stride, some = n / lanes * lanes;
+  const auto put = [&](auto* to, const auto& rounded) ISOTOPE_INLINE_LAMBDA {
+    for (std::int64_t d = 0; d < some; d += lanes) {
+      const auto v = rounded(load_vector(from + d) * factor);
+      __builtin_memcpy(static_cast<void*>(to + at + d), &v, sizeof v);
+    }
+    if (some < n) store_some(to + at + some, rounded(load_vector(from + some) * factor), std::size_t(n - some) * sizeof *to);
+  };
+  if (x.type == dtype::bf16) put(static_cast<bfloat16*>(x.data), [](const vector& v) ISOTOPE_INLINE_LAMBDA { return Scores::round(v); });
+  else put(static_cast<float*>(x.data), [](const vector& v) ISOTOPE_INLINE_LAMBDA { return v; });
 }
 
 /// Returns the tile of n queries from q0 on and the keys from k0 on, which end before `last`.
