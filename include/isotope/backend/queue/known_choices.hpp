@@ -21,6 +21,18 @@ class known_choices {
   /// The name of the variant; empty: nothing is known.
   virtual std::string find(const std::string& signature) const = 0;
 };
+/// Remembers all that others do, and one choice otherwise.
+class one_more_choice final : public known_choices {
+ public:
+  /// What is passed has to outlive this.
+  one_more_choice(const known_choices& others, const std::string& signature, const std::string& variant)
+      : others_(others), signature_(signature), variant_(variant) {}
+  std::string find(const std::string& signature) const override { return signature == signature_ ? variant_ : others_.find(signature); }
+
+ private:
+  const known_choices& others_;
+  const std::string &signature_, &variant_;
+};
 
 namespace known_choices_detail {
 inline void mix(std::uint64_t& h, std::uint64_t word) {

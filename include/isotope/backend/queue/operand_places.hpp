@@ -13,6 +13,12 @@ namespace isotope {
 
 class known_choices;  // known_choices.hpp
 
+/// The bytes of a page in which operands keep their places while a VariantTimer times: T::page, or 4,096.
+template <class T> constexpr std::uint64_t page_of() {
+  if constexpr (requires { T::page; }) return T::page;
+  else return 4096;
+}
+
 /// Collects the bytes of a step, then gives them other addresses. Bytes that overlap keep their distances, and each address its place in a page, by which caches choose their lines, so that
 /// kernels see the same step. There are three areas: operands that are only read, which hold noise; those of whole numbers, zeros, which are valid ids; and what is written.
 class operand_places {

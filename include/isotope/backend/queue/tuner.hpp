@@ -105,25 +105,14 @@ template <VariantTimer T> class tuner {
 
  private:
   using area = operand_places::area;
-  static constexpr std::uint64_t page = [] {
-    if constexpr (requires { T::page; }) return std::uint64_t(T::page);
-    else return std::uint64_t(4096);
-  }();
   using runs = std::vector<std::vector<typename T::run>>;  // of each variant
   struct choice {
     std::string signature, estimated;
     std::int32_t step = -1;
     std::vector<timed_variant> variants;
-    operand_places places{page};
+    operand_places places{page_of<T>()};
     std::vector<std::vector<dispatch>> recorded;  // of each variant
     std::size_t results = 0;                      // of the step, the first of those of `places`
-  };
-  /// Remembers all that the cache does, and one choice otherwise.
-  struct one_more : known_choices {
-    const variant_cache& cache;
-    const std::string &signature, &name;
-    one_more(const variant_cache& c, const std::string& s, const std::string& n) : cache(c), signature(s), name(n) {}
-    std::string find(const std::string& s) const override { return s == signature ? name : cache.find(s); }
   };
   plan_view plan_;
   variant_cache& cache_;
@@ -133,7 +122,7 @@ template <VariantTimer T> class tuner {
   std::int64_t kept_ = 0, kept_bytes_ = 0;                   // behind them: what the plan has where numbers are lent to it
   tuning_times spent_;
   double share_ = 0;  // seconds that a choice may take so that all are made
-  int cold_ = 100;  // runs until the device is warm
+  int cold_ = 100;    // runs until the device is warm
 
   /// Whether the sizes of a step are the same in every run.
   bool steady(std::int32_t k) const {
@@ -165,7 +154,7 @@ template <VariantTimer T> class tuner {
     return missing;
   }
   std::vector<dispatch> record(const choice& c, const std::string& variant, operand_places* places) {
-    const one_more known(cache_, c.signature, variant);
+    const one_more_choice known(cache_, c.signature, variant);
     return timer_.record({&known, c.step, places});
   }
   /// What runs behind a step in its plan, on the memory of `places`, too; nothing if it has more bytes, is a product or an exchange with other devices.
