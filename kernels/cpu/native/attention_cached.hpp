@@ -1,7 +1,7 @@
 #pragma once
 /// Attention over cached keys and values. For few queries it is bound by reading the caches, for the tokens of a prompt by multiply-adds and by adding up the
 /// lanes of dot products: 8 to 10 ns for a pair of a query and a key with heads of 64 (AVX-512, one busy thread), where the portable kernel takes 18 to 26.
-/// A query alone reads rows where they lie, with heads of 64 or 128 those of several heads by turns (attention/cached_heads.hpp).
+/// A query alone reads rows where they lie, with heads of 64 those of several heads by turns (attention/cached_heads.hpp).
 ///
 /// A dot product has 16 partial sums, which are then added in pairs, for four keys at once; values are added key by key. Tokens of one sequence that follow one
 /// another share the keys and values that are loaded, or widened; this changes no sum, so a token has the same bits alone, among others and in any slot.
@@ -87,6 +87,7 @@ class attention_cached {
 
  private:
   static constexpr int most = 4;                       // queries that share keys and values, and heads of one that are read by turns
+  static constexpr int head_size = 64;                 // of heads that are read by turns; each other size adds 50 KB of code
   static constexpr int few = 8;                        // rows of a cache that are read at a time
   static constexpr std::int64_t in_advance = 3 * few;  // rows that are fetched before they are read
   static constexpr std::int64_t parts = 16;            // partial sums of a dot product
@@ -94,10 +95,7 @@ class attention_cached {
 
   static constexpr std::int64_t floats(std::int64_t n) { return divide_up(n, parts) * parts; }
   /// How many heads of size D are read by turns, with their queries or results in registers; 0: cached_heads has no such heads.
-  static constexpr int by_turns(std::int64_t D) {
-    if (lanes == 16) return D == 64 ? 4 : D == 128 ? 2 : 0;
-    return lanes == 8 && D == 64 ? 1 : 0;
-  }
+  static constexpr int by_turns(std::int64_t D) { return D != head_size ? 0 : lanes == 16 ? 4 : lanes == 8 ? 1 : 0; }
   /// The heads of a task, where a thread works alone or has enough tasks: those that are read by turns; on Intel's processors two in bf16, and one in f32, which
   /// take 0.9 of the time of four. Two threads that share few heads take them singly: a token behind 512 (GPT-2 124M, bf16) takes 5.5 ms, by pairs 5.85.
   static std::int64_t heads_of_task(const launch& l, std::int64_t D, std::int64_t blocks) {
@@ -144,22 +142,21 @@ class attention_cached {
   template <class T, class... More>
   static std::int64_t in_place(const launch& l, const op::attention_cached::constants& c, const op::cache_sizes& size, std::int64_t n,
                                std::int64_t h, std::int64_t h_end, More... more) {
-    const auto run = [&]<int Size>(std::integral_constant<int, Size>) -> std::int64_t {
-      constexpr int heads = by_turns(Size);
+    constexpr int heads = by_turns(head_size);
+    if constexpr (heads > 0) {
+      if (size.D != head_size) return 0;
       if constexpr (heads >= 4)
-        if (h + 4 <= h_end) return heads_in_place<T, 4, Size>(l, c, size, n, h, more...);
-      if constexpr (heads >= 2)
-        if (h + 2 <= h_end) return heads_in_place<T, 2, Size>(l, c, size, n, h, more...);
-      if constexpr (heads >= 1) return heads_in_place<T, 1, Size>(l, c, size, n, h, more...);
-      return 0;
-    };
-    if (size.D == 64) return run(std::integral_constant<int, 64>{});
-    if (size.D == 128) return run(std::integral_constant<int, 128>{});
+        if (h + 4 <= h_end) return heads_in_place<T, 4>(l, c, size, n, h, more...);
+      if constexpr (heads >= 2 && std::is_same_v<T, bfloat16>)
+        if (h + 2 <= h_end) return heads_in_place<T, 2>(l, c, size, n, h, more...);
+      return heads_in_place<T, 1>(l, c, size, n, h, more...);
+    }
     return 0;
   }
-  template <class T, int Heads, int Size>
+  template <class T, int Heads>
   static std::int64_t heads_in_place(const launch& l, const op::attention_cached::constants& c, const op::cache_sizes& size, std::int64_t n,
                                      std::int64_t h, std::int64_t slot, std::int64_t position, float* own) {
+    constexpr int Size = head_size;
     using kernel = cached_heads<T, Heads, Size>;
     const std::int64_t S = floats(size.T), first = c.first(position), count = position + 1 - first, each = c.heads / size.G;
     float *const p = own, *const y = p + Heads * S, *const q = y + Heads * Size;
