@@ -121,7 +121,7 @@ template <VariantTimer T> class tuner {
   std::array<std::int64_t, operand_places::areas> first_{};  // of the areas in the store
   std::int64_t kept_ = 0, kept_bytes_ = 0;                   // behind them: what the plan has where numbers are lent to it
   tuning_times spent_;
-  double share_ = 0;  // seconds that a choice may take so that all are made
+  double share_ = 0;  // seconds that a choice may take, so that there is time for all
   int cold_ = 100;    // runs until the device is warm
 
   /// Whether the sizes of a step are the same in every run.
